@@ -1,0 +1,31 @@
+#include "engine/base/json.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/file.h"
+#include "engine/base/status_macros.h"
+
+namespace nestor {
+
+absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view source) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(source, ": expected JSON, found an error at byte ", error.byte));
+  } catch (const Json::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(source, ": expected JSON, found ", error.what()));
+  }
+}
+
+absl::StatusOr<Json> ReadJsonFile(const std::string& path) {
+  NESTOR_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseJson(text, path);
+}
+
+std::string JsonExcerpt(const Json& value) {
+  constexpr size_t kLengthMax = 80;
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kLengthMax) text = absl::StrCat(text.substr(0, kLengthMax), "…");
+  return text;
+}
+
+}  // namespace nestor
