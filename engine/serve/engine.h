@@ -1,0 +1,81 @@
+// The engine: one thread owns the weights' executor, the state of all sequences and the step loop; everybody else pushes
+// to bounded queues and never waits on it. Embeddable without the service.
+#ifndef NESTOR_ENGINE_SERVE_ENGINE_H_
+#define NESTOR_ENGINE_SERVE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/route/router.h"
+#include "engine/serve/request.h"
+#include "engine/text/tokenizer.h"
+
+namespace nestor {
+
+struct EngineOptions {
+  int sequences_max = 32;                      // recurrent-state slots: sequences that run at once
+  int64_t cache_bytes = int64_t{1} << 30;      // recurrent state and KV pages together, allocated at start
+  int rows_max = 256;                          // rows in one step
+  int queue_max = 256;                         // requests that wait; one more is refused
+  int default_max_output_tokens = 1024;        // for requests that name no limit
+};
+
+// A consistent picture of the load, taken after a step.
+struct EngineLoad {
+  int queued = 0;
+  int running = 0;
+  int slots_free = 0;
+  int slots_total = 0;
+  int pages_free = 0;
+  int pages_total = 0;
+  int64_t steps = 0;
+};
+
+// Names a submitted request for Cancel.
+using RequestHandle = uint64_t;
+
+class Engine {
+ public:
+  // Loads the checkpoint folder with its tokenizer, allocates slots and pages, does not start the thread.
+  static absl::StatusOr<std::unique_ptr<Engine>> Load(const std::string& directory, const EngineOptions& options);
+
+  ~Engine();  // stops the thread; every request still open ends with CANCELLED
+
+  // Starts the step loop on its own thread. Tests that drive RunOnce by hand do not call it.
+  void Start();
+
+  // One turn of the loop: takes new requests and cancels, plans and runs one step, reports. False: there was no work.
+  bool RunOnce();
+
+  // Thread-safe, never waits. On success the listener gets exactly one OnOutcome; on error it is never called.
+  //   INVALID_ARGUMENT    prompt empty, token out of range, prompt and limits beyond the context or the cache
+  //   RESOURCE_EXHAUSTED  queue full (with retry delay)
+  //   UNAVAILABLE         draining
+  absl::StatusOr<RequestHandle> Submit(GenerationRequest request, std::shared_ptr<GenerationListener> listener);
+
+  // Thread-safe, never waits. The request ends with CANCELLED within one step, unless it ended before. Unknown or ended
+  // handles are ignored.
+  void Cancel(RequestHandle handle);
+
+  // From now on Submit answers UNAVAILABLE; running and queued requests go on.
+  void StopAdmission();
+
+  EngineLoad load() const;  // thread-safe
+
+  // Immutable after Load.
+  const Checkpoint& checkpoint() const;
+  const Tokenizer& tokenizer() const;
+  const ModelFacts& facts() const;
+
+ private:
+  class Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_ENGINE_SERVE_ENGINE_H_
