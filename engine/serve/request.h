@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,9 @@ struct SamplingParameters {
   float min_p = 0;                // [0, 1): drops tokens below min_p × the likeliest
   float presence_penalty = 0;     // [-2, 2], subtracted once from tokens already generated
   float frequency_penalty = 0;    // [-2, 2], subtracted once per earlier occurrence
+  float repetition_penalty = 1;   // > 0; divides positive, multiplies negative logits of tokens in prompt or output
+  std::vector<std::pair<int32_t, float>> logit_bias;  // added to the token's logit; ids unique
+  // The draw for position p depends on (seed, p) alone: the same request gives the same bytes whatever else runs.
   uint64_t seed = 0;
 };
 
@@ -36,6 +40,7 @@ struct GenerationRequest {
   bool ignore_eos = false;
   int top_logprobs = -1;                   // -1: none; n ≥ 0: the chosen token's and the n likeliest (n ≤ 20)
   int priority = 0;                        // higher first; equal ones in order of arrival
+  absl::Time deadline = absl::InfiniteFuture();  // ends with DEADLINE_EXCEEDED, whether queued or running
 };
 
 struct TokenLogprob {
@@ -83,7 +88,7 @@ struct Timings {
 
 // The end of a request: exactly one, after all deltas.
 struct Outcome {
-  absl::Status status;  // OK, CANCELLED, or INTERNAL
+  absl::Status status;  // OK, CANCELLED, DEADLINE_EXCEEDED or INTERNAL
   FinishReason finish_reason = FinishReason::kStop;  // meaningful where status is OK
   std::string stop_string;                            // the match, for kStopString
   bool thinking_truncated = false;                    // the engine closed thinking
