@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/base/handoff.h"
 
 namespace nestor {
 
-enum class PlanHandoff { kRecompute, kTransplant };
+using PlanHandoff = Handoff;
 
 // What the router knows of one submodel.
 struct SubmodelFacts {
@@ -29,9 +30,9 @@ struct ModelFacts {
   std::vector<SubmodelFacts> submodels;
   // transplant_obstacles[from][to]: why state cannot pass as it is ("layer 2: 6 Mamba heads against 4"); empty: it can.
   std::vector<std::vector<std::string>> transplant_obstacles;
-  PlanHandoff default_handoff = PlanHandoff::kRecompute;
+  Handoff default_handoff = Handoff::kRecompute;
   bool supports_thinking = false;
-  int max_context_tokens = 0;         // prompt + generated, forced tokens included
+  int max_context_tokens = 0;         // prompt + generated + forced; what positions and the KV cache allow
   int default_max_output_tokens = 0;  // for requests that name no limit
   int close_tokens = 0;               // tokens that may be forced at a thinking limit
 };
@@ -58,7 +59,7 @@ struct PlanRequest {
   bool think = false;                      // whether there is a thinking phase
   std::optional<int> max_thinking_tokens;  // absent: limited by max_output_tokens only
   std::optional<int> max_output_tokens;    // thinking and answer together, forced tokens excluded
-  std::optional<PlanHandoff> handoff;
+  std::optional<Handoff> handoff;
   bool best_effort = false;                // nothing fits: run the smallest instead of refusing
   int prompt_tokens = 0;
 };
@@ -69,7 +70,7 @@ struct Plan {
   bool think = false;
   std::optional<int> max_thinking_tokens;
   int max_output_tokens = 0;
-  PlanHandoff handoff = PlanHandoff::kRecompute;  // kRecompute where both phases run one submodel
+  Handoff handoff = Handoff::kRecompute;  // kRecompute where both phases run one submodel
   int64_t memory_bytes = 0;  // the larger of the two phases, as max_memory_bytes counts it
   bool budget_missed = false;  // true only under best_effort: nothing fitted
   std::string reason;          // for people: "0.5m thinks: named by the request; 2.5m answers: largest of 3"
