@@ -6,7 +6,7 @@
 #   scripts/lint.sh --since COMMIT  clang-tidy only on files that differ from COMMIT; the rest is quick anyway
 #   scripts/lint.sh --fix           rewrite the layout of C++ and proto files instead of checking
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 # Tracked files and new ones that git does not ignore.
 sources() { git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }

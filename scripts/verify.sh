@@ -3,7 +3,7 @@
 #
 #   scripts/verify.sh BIN_FOLDER [CHECKPOINT...]
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 bin="${1:?usage: scripts/verify.sh BIN_FOLDER [CHECKPOINT...]}"
 shift
 
