@@ -2,7 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/str_cat.h"
 
 namespace nestor {
 namespace {
@@ -12,12 +12,12 @@ constexpr std::string_view kFieldUrl = "nestor/field";
 constexpr std::string_view kRetryDelayMsUrl = "nestor/retry_delay_ms";
 
 absl::Status WithPayload(absl::Status status, std::string_view url, std::string_view payload) {
-  status.SetPayload(url, absl::Cord(payload));
+  status.SetPayload(ToAbsl(url), absl::Cord(ToAbsl(payload)));
   return status;
 }
 
 std::optional<std::string> PayloadOf(const absl::Status& status, std::string_view url) {
-  const auto payload = status.GetPayload(url);
+  const auto payload = status.GetPayload(ToAbsl(url));
   if (!payload.has_value()) return std::nullopt;
   return std::string(*payload);
 }
@@ -35,7 +35,7 @@ absl::Status WithField(absl::Status status, std::string_view field) {
 std::optional<std::string> FieldOf(const absl::Status& status) { return PayloadOf(status, kFieldUrl); }
 
 absl::Status WithRetryDelayMs(absl::Status status, int delay_ms) {
-  return WithPayload(std::move(status), kRetryDelayMsUrl, absl::StrCat(delay_ms));
+  return WithPayload(std::move(status), kRetryDelayMsUrl, StrCat(delay_ms));
 }
 std::optional<int> RetryDelayMsOf(const absl::Status& status) {
   int delay_ms = 0;
@@ -45,7 +45,7 @@ std::optional<int> RetryDelayMsOf(const absl::Status& status) {
 }
 
 absl::Status InvalidField(std::string_view field, std::string_view message) {
-  return WithField(absl::InvalidArgumentError(absl::StrCat(field, ": ", message)), field);
+  return WithField(absl::InvalidArgumentError(StrCat(field, ": ", message)), field);
 }
 
 }  // namespace nestor

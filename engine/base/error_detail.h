@@ -1,5 +1,5 @@
-// Machine-readable details that travel with an absl::Status from the engine to the service, which turns them into
-// google.rpc error details (ErrorInfo, BadRequest, RetryInfo).
+// Machine-readable details that travel with an absl::Status from the engine to the service, which turns them
+// into google.rpc error details (ErrorInfo, BadRequest, RetryInfo).
 #ifndef NESTOR_ENGINE_BASE_ERROR_DETAIL_H_
 #define NESTOR_ENGINE_BASE_ERROR_DETAIL_H_
 

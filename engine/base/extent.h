@@ -14,8 +14,8 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-// The indices a submodel keeps on one axis of a parent tensor, ascending; adjacent extents are always merged, so a plain
-// prefix is exactly one extent.
+// The indices a submodel keeps on one axis of a parent tensor, ascending; adjacent extents are always merged,
+// so a plain prefix is exactly one extent.
 using Extents = std::vector<Extent>;
 
 inline int64_t TotalCount(const Extents& extents) {

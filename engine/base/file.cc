@@ -11,13 +11,13 @@
 #include <sstream>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "engine/base/str_cat.h"
 
 namespace nestor {
 namespace {
 
 absl::Status FileError(const std::string& path, std::string_view what, int error) {
-  const std::string message = absl::StrCat(path, ": ", what, ": ", std::strerror(error));
+  const std::string message = StrCat(path, ": ", what, ": ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(message) : absl::FailedPreconditionError(message);
 }
 
@@ -29,7 +29,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    return absl::FailedPreconditionError(absl::StrCat(path, ": expected a regular file"));
+    return absl::FailedPreconditionError(StrCat(path, ": expected a regular file"));
   }
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = nullptr;
@@ -70,7 +70,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ostringstream contents;
   contents << stream.rdbuf();
   if (stream.bad() || contents.fail()) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": cannot be read"));
+    return absl::FailedPreconditionError(StrCat(path, ": cannot be read"));
   }
   return std::move(contents).str();
 }

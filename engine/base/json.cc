@@ -1,8 +1,8 @@
 #include "engine/base/json.h"
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/file.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/str_cat.h"
 
 namespace nestor {
 
@@ -10,9 +10,9 @@ absl::StatusOr<Json> ParseJson(std::string_view text, std::string_view source) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": expected JSON, found an error at byte ", error.byte));
+    return absl::InvalidArgumentError(StrCat(source, ": expected JSON, found an error at byte ", error.byte));
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": expected JSON, found ", error.what()));
+    return absl::InvalidArgumentError(StrCat(source, ": expected JSON, found ", error.what()));
   }
 }
 
@@ -24,7 +24,7 @@ absl::StatusOr<Json> ReadJsonFile(const std::string& path) {
 std::string JsonExcerpt(const Json& value) {
   constexpr size_t kLengthMax = 80;
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kLengthMax) text = absl::StrCat(text.substr(0, kLengthMax), "…");
+  if (text.size() > kLengthMax) text = StrCat(text.substr(0, kLengthMax), "…");
   return text;
 }
 

@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define NESTOR_RETURN_IF_ERROR(expression)                                     \
-  do {                                                                         \
-    if (absl::Status nestor_status = (expression); !nestor_status.ok()) {      \
-      return nestor_status;                                                    \
-    }                                                                          \
+#define NESTOR_RETURN_IF_ERROR(expression)                                \
+  do {                                                                    \
+    if (absl::Status nestor_status = (expression); !nestor_status.ok()) { \
+      return nestor_status;                                               \
+    }                                                                     \
   } while (false)
 
 #define NESTOR_MACRO_JOIN_INNER(a, b) a##b

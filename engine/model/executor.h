@@ -1,5 +1,5 @@
-// Runs steps on some device and owns the state of all sequences there. The one virtual seam between the engine and a
-// backend: one call a step.
+// Runs steps on some device and owns the state of all sequences there. The one virtual seam between the
+// engine and a backend: one call a step.
 #ifndef NESTOR_ENGINE_MODEL_EXECUTOR_H_
 #define NESTOR_ENGINE_MODEL_EXECUTOR_H_
 
@@ -35,8 +35,9 @@ class Executor {
   // Makes the slot's recurrent state that of an empty sequence.
   virtual void ResetSlot(int slot) = 0;
 
-  // Runs all sequences' tokens and advances their state. Within the limits; each slot at most once. The result holds
-  // the logits of every wanted row, in the order of `sequences`, (vocab) each, valid until the next step.
+  // Runs all sequences' tokens and advances their state. Within the limits; each slot at most once. The
+  // result holds the logits of every wanted row, in the order of `sequences`, (vocab) each, valid until the
+  // next step.
   virtual std::vector<absl::Span<const float>> Step(absl::Span<const StepSequence> sequences,
                                                     const ResidualObserver* observer = nullptr) = 0;
 

@@ -12,7 +12,8 @@
 
 namespace nestor {
 
-// Called after the embedding (layer -1) and after every layer with the residual stream; for finding faults by layer.
+// Called after the embedding (layer -1) and after every layer with the residual stream; for finding faults by
+// layer.
 using ResidualObserver = std::function<void(int layer, const StepLayout& step, RowBuffer residual)>;
 
 // The graph with its activation buffers. Not thread-safe; one step at a time.
@@ -63,7 +64,9 @@ class Graph {
     ops_.MultiplyAdd(attention.out, rows, mixed_, residual_);
   }
 
-  void Mix(int /*layer*/, const Mlp& mlp, RowSet rows) { ops_.MlpAdd(mlp, rows, normed_, mlp_hidden_, residual_); }
+  void Mix(int /*layer*/, const Mlp& mlp, RowSet rows) {
+    ops_.MlpAdd(mlp, rows, normed_, mlp_hidden_, residual_);
+  }
 
   void Mix(int /*layer*/, const MoeLayer& moe, RowSet rows) {
     if (moe.latent_down) {

@@ -147,7 +147,8 @@ Model BindModel(const Checkpoint& checkpoint) {
   model.config = checkpoint.config();
   model.submodels = checkpoint.elastic().submodels;
   model.embeddings = binder.BindMatrix(TensorRole::kEmbeddings);
-  for (int layer = 0; layer < model.config.num_layers(); ++layer) model.layers.push_back(BindLayer(checkpoint, layer));
+  for (int layer = 0; layer < model.config.num_layers(); ++layer)
+    model.layers.push_back(BindLayer(checkpoint, layer));
   model.final_norm = binder.BindVector(TensorRole::kFinalNorm);
   model.lm_head = binder.BindLinear(TensorRole::kLmHead, Axis::kVocab, Axis::kHidden);
   return model;

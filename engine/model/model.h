@@ -1,6 +1,6 @@
-// The NemotronH model as the step computes it: parent matrices inside the mapped checkpoint and, for each submodel, which
-// rows and columns of them it keeps. Nothing is copied but the small vectors (norms, biases, convolution), which are
-// widened to float32 once for all submodels.
+// The NemotronH model as the step computes it: parent matrices inside the mapped checkpoint and, for each
+// submodel, which rows and columns of them it keeps. Nothing is copied but the small vectors (norms, biases,
+// convolution), which are widened to float32 once for all submodels.
 #ifndef NESTOR_ENGINE_MODEL_MODEL_H_
 #define NESTOR_ENGINE_MODEL_MODEL_H_
 
@@ -25,8 +25,8 @@ struct Matrix {
   const std::byte* row(int64_t index) const { return data + index * cols * ByteSize(dtype); }
 };
 
-// The part of a parent matrix that one submodel multiplies with: a strided view, one extent on each axis unless Mamba or
-// query heads are cut.
+// The part of a parent matrix that one submodel multiplies with: a strided view, one extent on each axis
+// unless Mamba or query heads are cut.
 struct MatrixSlice {
   Extents rows;
   Extents cols;
@@ -61,23 +61,24 @@ struct HeadSlice {
 };
 
 struct MambaLayer {
-  Linear in_proj;                   // hidden -> [z: inner | x: inner | B: groups·state | C: groups·state | dt: heads]
-  std::vector<float> conv_weight;   // (channels, taps), the last tap meets the current token; channels are [x | B | C]
-  std::vector<float> conv_bias;     // (channels), zeros where the model has none
-  std::vector<float> a;             // (heads), -exp(A_log)
-  std::vector<float> d;             // (heads)
-  std::vector<float> dt_bias;       // (heads)
-  std::vector<float> gated_norm;    // (inner)
-  Linear out_proj;                  // inner -> hidden
-  std::vector<HeadSlice> heads;     // one per submodel
+  Linear in_proj;  // hidden -> [z: inner | x: inner | B: groups·state | C: groups·state | dt: heads]
+  std::vector<float>
+      conv_weight;  // (channels, taps), the last tap meets the current token; channels are [x | B | C]
+  std::vector<float> conv_bias;   // (channels), zeros where the model has none
+  std::vector<float> a;           // (heads), -exp(A_log)
+  std::vector<float> d;           // (heads)
+  std::vector<float> dt_bias;     // (heads)
+  std::vector<float> gated_norm;  // (inner)
+  Linear out_proj;                // inner -> hidden
+  std::vector<HeadSlice> heads;   // one per submodel
 };
 
 struct AttentionLayer {
-  Linear query;                   // hidden -> query heads · head_dim
-  Linear key;                     // hidden -> KV heads · head_dim
-  Linear value;                   // hidden -> KV heads · head_dim
-  Linear out;                     // query heads · head_dim -> hidden
-  std::vector<int> query_heads;   // one per submodel
+  Linear query;                  // hidden -> query heads · head_dim
+  Linear key;                    // hidden -> KV heads · head_dim
+  Linear value;                  // hidden -> KV heads · head_dim
+  Linear out;                    // query heads · head_dim -> hidden
+  std::vector<int> query_heads;  // one per submodel
 };
 
 // down(relu(up x)²): ungated, the '-' layer and the shared expert.
@@ -87,11 +88,11 @@ struct Mlp {
 };
 
 struct MoeLayer {
-  Linear router;                   // hidden -> experts
-  std::vector<float> router_bias;  // (experts), e_score_correction_bias
+  Linear router;                      // hidden -> experts
+  std::vector<float> router_bias;     // (experts), e_score_correction_bias
   std::optional<Linear> latent_down;  // hidden -> latent, where the experts work on a latent vector
-  ExpertLinear up;                 // hidden or latent -> expert width
-  ExpertLinear down;               // expert width -> hidden or latent
+  ExpertLinear up;                    // hidden or latent -> expert width
+  ExpertLinear down;                  // expert width -> hidden or latent
   std::optional<Linear> latent_up;    // latent -> hidden
   std::optional<Mlp> shared;
 };
@@ -105,7 +106,7 @@ struct Layer {
 struct Model {
   ModelConfig config;
   std::vector<SubmodelShape> submodels;
-  Matrix embeddings;              // (vocab, hidden)
+  Matrix embeddings;  // (vocab, hidden)
   std::vector<Layer> layers;
   std::vector<float> final_norm;  // (hidden)
   Linear lm_head;                 // hidden -> vocab
@@ -113,7 +114,8 @@ struct Model {
   int num_submodels() const { return static_cast<int>(submodels.size()); }
 };
 
-// Binds the checkpoint's tensors. The checkpoint must outlive the model; it was checked when opened, so this cannot fail.
+// Binds the checkpoint's tensors. The checkpoint must outlive the model; it was checked when opened, so this
+// cannot fail.
 Model BindModel(const Checkpoint& checkpoint);
 
 }  // namespace nestor

@@ -1,4 +1,5 @@
-// One step: a forward pass over rows of many sequences, each row one token position, different submodels side by side.
+// One step: a forward pass over rows of many sequences, each row one token position, different submodels side
+// by side.
 #ifndef NESTOR_ENGINE_MODEL_STEP_H_
 #define NESTOR_ENGINE_MODEL_STEP_H_
 
@@ -14,12 +15,12 @@ inline constexpr int kPageTokens = 16;
 
 // What one sequence brings to a step: the next tokens after those its state has seen.
 struct StepSequence {
-  int slot = 0;                        // its recurrent state
+  int slot = 0;  // its recurrent state
   int submodel = 0;
-  int position = 0;                    // of tokens[0] from the start of the sequence
-  absl::Span<const int32_t> tokens;    // not empty
-  absl::Span<const int> pages;         // page i holds positions [i·kPageTokens, (i+1)·kPageTokens)
-  int logits_rows = 0;                 // logits are wanted for this many of the last tokens
+  int position = 0;                  // of tokens[0] from the start of the sequence
+  absl::Span<const int32_t> tokens;  // not empty
+  absl::Span<const int> pages;       // page i holds positions [i·kPageTokens, (i+1)·kPageTokens)
+  int logits_rows = 0;               // logits are wanted for this many of the last tokens
 };
 
 // Consecutive rows that run one submodel.
@@ -47,12 +48,12 @@ struct RowSet {
 
 // The rows of a step, widest submodel first, so that a weight tile is needed by a prefix of the rows.
 struct StepLayout {
-  std::vector<int32_t> tokens;               // (rows)
+  std::vector<int32_t> tokens;  // (rows)
   std::vector<RowGroup> groups;
   std::vector<SequenceRows> sequences;
-  std::vector<int> logits_rows;              // rows whose logits are wanted, ascending
-  std::vector<RowGroup> logits_groups;       // the same, as groups over the gathered rows
-  std::vector<int> logits_order;             // gathered row -> its place in the order of the caller's sequences
+  std::vector<int> logits_rows;         // rows whose logits are wanted, ascending
+  std::vector<RowGroup> logits_groups;  // the same, as groups over the gathered rows
+  std::vector<int> logits_order;        // gathered row -> its place in the order of the caller's sequences
 
   RowSet rows() const { return {groups, sequences}; }
 };

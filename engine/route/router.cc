@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/error_detail.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/str_cat.h"
 
 namespace nestor {
 namespace {
@@ -32,11 +32,13 @@ int64_t MemoryBytes(const SubmodelFacts& submodel, int64_t tokens) {
 // "needs 2473280 total parameters of 2000000"; empty where the submodel fits.
 std::string Excess(const SubmodelFacts& submodel, const Budget& budget, int64_t tokens) {
   const auto excess = [](int64_t need, const std::optional<int64_t>& bound, std::string_view unit) {
-    return bound && need > *bound ? absl::StrCat("needs ", need, " ", unit, " of ", *bound) : std::string();
+    return bound && need > *bound ? StrCat("needs ", need, " ", unit, " of ", *bound) : std::string();
   };
   std::string found = excess(submodel.total_parameters, budget.max_total_parameters, "total parameters");
-  if (found.empty()) found = excess(submodel.active_parameters, budget.max_active_parameters, "active parameters");
-  if (found.empty()) found = excess(MemoryBytes(submodel, tokens), budget.max_memory_bytes, "bytes of memory");
+  if (found.empty())
+    found = excess(submodel.active_parameters, budget.max_active_parameters, "active parameters");
+  if (found.empty())
+    found = excess(MemoryBytes(submodel, tokens), budget.max_memory_bytes, "bytes of memory");
   return found;
 }
 
@@ -61,62 +63,62 @@ std::vector<int> LargestFirst(const ModelFacts& model) {
   return order;
 }
 
-absl::StatusOr<int> FindSubmodel(const ModelFacts& model, const std::string& name, std::string_view phase_field) {
+absl::StatusOr<int> FindSubmodel(const ModelFacts& model, const std::string& name,
+                                 std::string_view phase_field) {
   std::vector<std::string_view> names;
   for (size_t i = 0; i < model.submodels.size(); ++i) {
     if (model.submodels[i].name == name) return static_cast<int>(i);
     names.push_back(model.submodels[i].name);
   }
   std::string known;
-  for (const std::string_view known_name : names) absl::StrAppend(&known, known.empty() ? "" : ", ", known_name);
-  return WithReason(InvalidField(absl::StrCat(phase_field, ".submodel"),
-                                 absl::StrCat("expected one of ", known, ", found '", name, "'")),
+  for (const std::string_view known_name : names) StrAppend(&known, known.empty() ? "" : ", ", known_name);
+  return WithReason(InvalidField(StrCat(phase_field, ".submodel"),
+                                 StrCat("expected one of ", known, ", found '", name, "'")),
                     "SUBMODEL_UNKNOWN");
 }
 
 absl::Status BudgetTooSmall(const PhaseWords& words, const SubmodelFacts& submodel, std::string_view excess,
                             bool named) {
   return WithReason(
-      absl::FailedPreconditionError(absl::StrCat(
-          words.field, ": no submodel fits the budget: ", submodel.name,
-          named ? ", named by the request, " : ", the smallest, ", excess)),
+      absl::FailedPreconditionError(StrCat(words.field, ": no submodel fits the budget: ", submodel.name,
+                                           named ? ", named by the request, " : ", the smallest, ", excess)),
       "BUDGET_TOO_SMALL");
 }
 
-absl::StatusOr<Choice> ChooseNamed(const PlanRequest& request, const PhaseRequest& phase, const PhaseWords& words,
-                                   const ModelFacts& model, int64_t tokens) {
+absl::StatusOr<Choice> ChooseNamed(const PlanRequest& request, const PhaseRequest& phase,
+                                   const PhaseWords& words, const ModelFacts& model, int64_t tokens) {
   NESTOR_ASSIGN_OR_RETURN(const int index, FindSubmodel(model, *phase.submodel, words.field));
   const SubmodelFacts& submodel = model.submodels[index];
   const std::string excess = Excess(submodel, request, phase, tokens);
   if (!excess.empty() && !request.best_effort) return BudgetTooSmall(words, submodel, excess, true);
-  std::string reason = absl::StrCat(submodel.name, " ", words.verb, ": named by the request");
-  if (!excess.empty()) absl::StrAppend(&reason, ", best effort: ", excess);
+  std::string reason = StrCat(submodel.name, " ", words.verb, ": named by the request");
+  if (!excess.empty()) StrAppend(&reason, ", best effort: ", excess);
   return Choice{index, !excess.empty(), std::move(reason)};
 }
 
-absl::StatusOr<Choice> ChooseLargest(const PlanRequest& request, const PhaseRequest& phase, const PhaseWords& words,
-                                     const ModelFacts& model, int64_t tokens) {
+absl::StatusOr<Choice> ChooseLargest(const PlanRequest& request, const PhaseRequest& phase,
+                                     const PhaseWords& words, const ModelFacts& model, int64_t tokens) {
   std::string larger;  // why the next larger one was not taken
   const std::vector<int> order = LargestFirst(model);
   for (const int index : order) {
     const SubmodelFacts& submodel = model.submodels[index];
     const std::string excess = Excess(submodel, request, phase, tokens);
     if (!excess.empty()) {
-      larger = absl::StrCat(submodel.name, " ", excess);
+      larger = StrCat(submodel.name, " ", excess);
       continue;
     }
     const bool bounded = IsBounded(request.budget) || IsBounded(phase.budget);
-    std::string reason = absl::StrCat(submodel.name, " ", words.verb, ": ",
-                                      bounded ? "the largest that fits" : "the largest, no budget given");
-    if (!larger.empty()) absl::StrAppend(&reason, " (", larger, ")");
+    std::string reason = StrCat(submodel.name, " ", words.verb, ": ",
+                                bounded ? "the largest that fits" : "the largest, no budget given");
+    if (!larger.empty()) StrAppend(&reason, " (", larger, ")");
     return Choice{index, false, std::move(reason)};
   }
   const SubmodelFacts& smallest = model.submodels[order.back()];
   const std::string excess = Excess(smallest, request, phase, tokens);
   if (!request.best_effort) return BudgetTooSmall(words, smallest, excess, false);
-  return Choice{order.back(), true,
-                absl::StrCat(smallest.name, " ", words.verb, ": best effort, nothing fits: ", smallest.name, " ",
-                             excess)};
+  return Choice{
+      order.back(), true,
+      StrCat(smallest.name, " ", words.verb, ": best effort, nothing fits: ", smallest.name, " ", excess)};
 }
 
 absl::StatusOr<Choice> Choose(const PlanRequest& request, const PhaseRequest& phase, const PhaseWords& words,
@@ -130,14 +132,15 @@ absl::StatusOr<int> OutputLimit(const PlanRequest& request, const ModelFacts& mo
   const int forced = request.think ? model.close_tokens : 0;
   const int room = model.max_context_tokens - request.prompt_tokens - forced;
   if (room < 1) {
-    return InvalidField("prompt", absl::StrCat("expected at most ", model.max_context_tokens - forced - 1,
-                                               " tokens, so that one can be generated, found ", request.prompt_tokens));
+    return InvalidField("prompt",
+                        StrCat("expected at most ", model.max_context_tokens - forced - 1,
+                               " tokens, so that one can be generated, found ", request.prompt_tokens));
   }
   if (!request.max_output_tokens) return std::min(room, model.default_max_output_tokens);
   if (*request.max_output_tokens < 1 || *request.max_output_tokens > room) {
     return InvalidField("max_output_tokens",
-                        absl::StrCat("expected 1 to ", room, " (context of ", model.max_context_tokens, " tokens, ",
-                                     request.prompt_tokens, " in the prompt), found ", *request.max_output_tokens));
+                        StrCat("expected 1 to ", room, " (context of ", model.max_context_tokens, " tokens, ",
+                               request.prompt_tokens, " in the prompt), found ", *request.max_output_tokens));
   }
   return *request.max_output_tokens;
 }
@@ -148,10 +151,10 @@ absl::StatusOr<Handoff> ChooseHandoff(const PlanRequest& request, const ModelFac
   const std::string& obstacle = model.transplant_obstacles[from][to];
   if (obstacle.empty()) return handoff;
   if (!request.handoff) return Handoff::kRecompute;
-  return WithReason(absl::FailedPreconditionError(absl::StrCat("handoff: TRANSPLANT from ", model.submodels[from].name,
-                                                               " to ", model.submodels[to].name,
-                                                               " is not possible: ", obstacle)),
-                    "TRANSPLANT_IMPOSSIBLE");
+  return WithReason(
+      absl::FailedPreconditionError(StrCat("handoff: TRANSPLANT from ", model.submodels[from].name, " to ",
+                                           model.submodels[to].name, " is not possible: ", obstacle)),
+      "TRANSPLANT_IMPOSSIBLE");
 }
 
 absl::Status CheckThinking(const PlanRequest& request, const ModelFacts& model) {
@@ -160,7 +163,7 @@ absl::Status CheckThinking(const PlanRequest& request, const ModelFacts& model) 
   }
   if (request.max_thinking_tokens && *request.max_thinking_tokens < 0) {
     return InvalidField("thinking.max_thinking_tokens",
-                        absl::StrCat("expected 0 or more, found ", *request.max_thinking_tokens));
+                        StrCat("expected 0 or more, found ", *request.max_thinking_tokens));
   }
   return absl::OkStatus();
 }
@@ -181,7 +184,7 @@ absl::StatusOr<Plan> Route(const PlanRequest& request, const ModelFacts& model) 
   plan.reason = answer.reason;
   if (request.think) {
     NESTOR_ASSIGN_OR_RETURN(thinking, Choose(request, request.thinking, kThinkingWords, model, tokens));
-    plan.reason = absl::StrCat(thinking.reason, "; ", answer.reason);
+    plan.reason = StrCat(thinking.reason, "; ", answer.reason);
   }
   plan.thinking_submodel = thinking.submodel;
   plan.answer_submodel = answer.submodel;

@@ -1,5 +1,5 @@
-// The budget router: which submodel thinks, which answers, how state passes between them, and what that costs.
-// A pure function of the request and the submodels' facts.
+// The budget router: which submodel thinks, which answers, how state passes between them, and what that
+// costs. A pure function of the request and the submodels' facts.
 #ifndef NESTOR_ENGINE_ROUTE_ROUTER_H_
 #define NESTOR_ENGINE_ROUTE_ROUTER_H_
 
@@ -28,7 +28,8 @@ struct SubmodelFacts {
 // What the router knows of the model.
 struct ModelFacts {
   std::vector<SubmodelFacts> submodels;
-  // transplant_obstacles[from][to]: why state cannot pass as it is ("layer 2: 6 Mamba heads against 4"); empty: it can.
+  // transplant_obstacles[from][to]: why state cannot pass as it is ("layer 2: 6 Mamba heads against 4");
+  // empty: it can.
   std::vector<std::vector<std::string>> transplant_obstacles;
   Handoff default_handoff = Handoff::kRecompute;
   bool supports_thinking = false;
@@ -41,8 +42,8 @@ struct ModelFacts {
 struct Budget {
   std::optional<int64_t> max_total_parameters;
   std::optional<int64_t> max_active_parameters;
-  // What the submodel and this request would need alone: weights in the stored format + recurrent state + KV for the
-  // prompt and the token limits.
+  // What the submodel and this request would need alone: weights in the stored format + recurrent state + KV
+  // for the prompt and the token limits.
   std::optional<int64_t> max_memory_bytes;
 };
 
@@ -60,7 +61,7 @@ struct PlanRequest {
   std::optional<int> max_thinking_tokens;  // absent: limited by max_output_tokens only
   std::optional<int> max_output_tokens;    // thinking and answer together, forced tokens excluded
   std::optional<Handoff> handoff;
-  bool best_effort = false;                // nothing fits: run the smallest instead of refusing
+  bool best_effort = false;  // nothing fits: run the smallest instead of refusing
   int prompt_tokens = 0;
 };
 
@@ -71,13 +72,14 @@ struct Plan {
   std::optional<int> max_thinking_tokens;
   int max_output_tokens = 0;
   Handoff handoff = Handoff::kRecompute;  // kRecompute where both phases run one submodel
-  int64_t memory_bytes = 0;  // the larger of the two phases, as max_memory_bytes counts it
-  bool budget_missed = false;  // true only under best_effort: nothing fitted
-  std::string reason;          // for people: "0.5m thinks: named by the request; 2.5m answers: largest of 3"
+  int64_t memory_bytes = 0;               // the larger of the two phases, as max_memory_bytes counts it
+  bool budget_missed = false;             // true only under best_effort: nothing fitted
+  std::string reason;  // for people: "0.5m thinks: named by the request; 2.5m answers: largest of 3"
 };
 
 // Picks for each phase the largest submodel (by total parameters) within all budgets.
-//   INVALID_ARGUMENT     an unknown submodel, a limit out of range, thinking on a model without it (with the field's path
+//   INVALID_ARGUMENT     an unknown submodel, a limit out of range, thinking on a model without it (with the
+//   field's path
 //                        in nestor.v1 terms)
 //   FAILED_PRECONDITION  reason BUDGET_TOO_SMALL: no submodel fits; says what the smallest would need
 //                        reason TRANSPLANT_IMPOSSIBLE: state shapes differ; says where

@@ -1,5 +1,5 @@
-// The engine: one thread owns the weights' executor, the state of all sequences and the step loop; everybody else pushes
-// to bounded queues and never waits on it. Embeddable without the service.
+// The engine: one thread owns the weights' executor, the state of all sequences and the step loop; everybody
+// else pushes to bounded queues and never waits on it. Embeddable without the service.
 #ifndef NESTOR_ENGINE_SERVE_ENGINE_H_
 #define NESTOR_ENGINE_SERVE_ENGINE_H_
 
@@ -16,11 +16,11 @@
 namespace nestor {
 
 struct EngineOptions {
-  int sequences_max = 32;                      // recurrent-state slots: sequences that run at once
-  int64_t cache_bytes = int64_t{1} << 30;      // recurrent state and KV pages together, allocated at start
-  int rows_max = 256;                          // rows in one step
-  int queue_max = 256;                         // requests that wait; one more is refused
-  int default_max_output_tokens = 1024;        // for requests that name no limit
+  int sequences_max = 32;                  // recurrent-state slots: sequences that run at once
+  int64_t cache_bytes = int64_t{1} << 30;  // recurrent state and KV pages together, allocated at start
+  int rows_max = 256;                      // rows in one step
+  int queue_max = 256;                     // requests that wait; one more is refused
+  int default_max_output_tokens = 1024;    // for requests that name no limit
 };
 
 // A consistent picture of the load, taken after a step.
@@ -40,24 +40,28 @@ using RequestHandle = uint64_t;
 class Engine {
  public:
   // Loads the checkpoint folder with its tokenizer, allocates slots and pages, does not start the thread.
-  static absl::StatusOr<std::unique_ptr<Engine>> Load(const std::string& directory, const EngineOptions& options);
+  static absl::StatusOr<std::unique_ptr<Engine>> Load(const std::string& directory,
+                                                      const EngineOptions& options);
 
   ~Engine();  // stops the thread; every request still open ends with CANCELLED
 
   // Starts the step loop on its own thread. Tests that drive RunOnce by hand do not call it.
   void Start();
 
-  // One turn of the loop: takes new requests and cancels, plans and runs one step, reports. False: there was no work.
+  // One turn of the loop: takes new requests and cancels, plans and runs one step, reports. False: there was
+  // no work.
   bool RunOnce();
 
-  // Thread-safe, never waits. On success the listener gets exactly one OnOutcome; on error it is never called.
+  // Thread-safe, never waits. On success the listener gets exactly one OnOutcome; on error it is never
+  // called.
   //   INVALID_ARGUMENT    prompt empty, token out of range, prompt and limits beyond the context or the cache
   //   RESOURCE_EXHAUSTED  queue full (with retry delay)
   //   UNAVAILABLE         draining
-  absl::StatusOr<RequestHandle> Submit(GenerationRequest request, std::shared_ptr<GenerationListener> listener);
+  absl::StatusOr<RequestHandle> Submit(GenerationRequest request,
+                                       std::shared_ptr<GenerationListener> listener);
 
-  // Thread-safe, never waits. The request ends with CANCELLED within one step, unless it ended before. Unknown or ended
-  // handles are ignored.
+  // Thread-safe, never waits. The request ends with CANCELLED within one step, unless it ended before.
+  // Unknown or ended handles are ignored.
   void Cancel(RequestHandle handle);
 
   // From now on Submit answers UNAVAILABLE; running and queued requests go on.

@@ -20,8 +20,8 @@ void Softmax(absl::Span<float> scores) {
 
 }  // namespace
 
-void CpuOperations::Attend(int layer, const AttentionLayer& attention, RowSet rows, RowBuffer query, RowBuffer key,
-                           RowBuffer value, RowBuffer out) {
+void CpuOperations::Attend(int layer, const AttentionLayer& attention, RowSet rows, RowBuffer query,
+                           RowBuffer key, RowBuffer value, RowBuffer out) {
   const int head_dim = config_.head_dim;
   const int64_t kv_width = config_.kv_width();
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));

@@ -1,5 +1,5 @@
-// The reference kernels: every operation of engine/model/operations.h in plain float32 C++, the specification that faster
-// kernels are tested against. They plug in here, an operation at a time.
+// The reference kernels: every operation of engine/model/operations.h in plain float32 C++, the specification
+// that faster kernels are tested against. They plug in here, an operation at a time.
 #ifndef NESTOR_ENGINE_BACKEND_CPU_CPU_OPERATIONS_H_
 #define NESTOR_ENGINE_BACKEND_CPU_CPU_OPERATIONS_H_
 
@@ -16,18 +16,19 @@ namespace nestor {
 // Not thread-safe: one step at a time. What each operation computes is written at `Operations`.
 class CpuOperations {
  public:
-  CpuOperations(const ModelConfig& config, int slots, int pages) : config_(config), state_(config, slots, pages) {}
+  CpuOperations(const ModelConfig& config, int slots, int pages)
+      : config_(config), state_(config, slots, pages) {}
 
   RowBuffer Allocate(int rows, int64_t width);
 
   // norm.cc
-  void RmsNorm(absl::Span<const float> weight, float eps, absl::Span<const int64_t> widths, RowSet rows, RowBuffer in,
-               RowBuffer out);
+  void RmsNorm(absl::Span<const float> weight, float eps, absl::Span<const int64_t> widths, RowSet rows,
+               RowBuffer in, RowBuffer out);
   void GatedNorm(const MambaLayer& mamba, RowSet rows, RowBuffer projected, RowBuffer y);
 
   // linear.cc
-  void Embed(const Matrix& matrix, absl::Span<const int32_t> tokens, absl::Span<const int64_t> widths, RowSet rows,
-             RowBuffer out);
+  void Embed(const Matrix& matrix, absl::Span<const int32_t> tokens, absl::Span<const int64_t> widths,
+             RowSet rows, RowBuffer out);
   void Multiply(const Linear& linear, RowSet rows, RowBuffer in, RowBuffer out);
   void MultiplyAdd(const Linear& linear, RowSet rows, RowBuffer in, RowBuffer out);
   void Add(absl::Span<const int64_t> widths, RowSet rows, RowBuffer in, RowBuffer out);
@@ -42,8 +43,8 @@ class CpuOperations {
   void SelectiveScan(int layer, const MambaLayer& mamba, RowSet rows, RowBuffer projected, RowBuffer y);
 
   // attention.cc
-  void Attend(int layer, const AttentionLayer& attention, RowSet rows, RowBuffer query, RowBuffer key, RowBuffer value,
-              RowBuffer out);
+  void Attend(int layer, const AttentionLayer& attention, RowSet rows, RowBuffer query, RowBuffer key,
+              RowBuffer value, RowBuffer out);
 
   StateStore& state() { return state_; }
   const StateStore& state() const { return state_; }
@@ -66,8 +67,8 @@ class CpuOperations {
   // expert -> the rows of the group that chose it, ascending.
   void ChooseExperts(const MoeLayer& moe, const RowGroup& group, RowBuffer router_in,
                      std::vector<std::vector<ExpertChoice>>& chosen);
-  void RunExpert(const MoeLayer& moe, int expert, int submodel, absl::Span<const ExpertChoice> rows, RowBuffer in,
-                 RowBuffer out);
+  void RunExpert(const MoeLayer& moe, int expert, int submodel, absl::Span<const ExpertChoice> rows,
+                 RowBuffer in, RowBuffer out);
 
   const ModelConfig& config_;
   StateStore state_;

@@ -6,8 +6,8 @@
 
 namespace nestor {
 
-// Σ a[i]·b[i] in a fixed order that depends on `count` alone: 16 interleaved partial sums (which compilers turn into vector
-// registers without reordering anything), then a tree.
+// Σ a[i]·b[i] in a fixed order that depends on `count` alone: 16 interleaved partial sums (which compilers
+// turn into vector registers without reordering anything), then a tree.
 inline float Dot(const float* a, const float* b, int64_t count) {
   constexpr int kLanes = 16;
   float lanes[kLanes] = {};

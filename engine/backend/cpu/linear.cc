@@ -14,8 +14,8 @@ RowBuffer CpuOperations::Allocate(int rows, int64_t width) {
   return {buffers_.emplace_back(rows * width).data(), width};
 }
 
-void CpuOperations::Embed(const Matrix& matrix, absl::Span<const int32_t> tokens, absl::Span<const int64_t> widths,
-                          RowSet rows, RowBuffer out) {
+void CpuOperations::Embed(const Matrix& matrix, absl::Span<const int32_t> tokens,
+                          absl::Span<const int64_t> widths, RowSet rows, RowBuffer out) {
   for (const RowGroup& group : rows.groups) {
     for (int row = group.begin; row < group.end; ++row) {
       WidenToFloat(matrix.dtype, matrix.row(tokens[row]), widths[group.submodel], out.row(row));
@@ -43,7 +43,8 @@ void CpuOperations::GatherRows(absl::Span<const int> indices, int64_t width, Row
   for (size_t i = 0; i < indices.size(); ++i) std::copy_n(in.row(indices[i]), width, out.row(i));
 }
 
-void CpuOperations::MultiplyGroups(const Linear& linear, RowSet rows, RowBuffer in, RowBuffer out, Store store) {
+void CpuOperations::MultiplyGroups(const Linear& linear, RowSet rows, RowBuffer in, RowBuffer out,
+                                   Store store) {
   std::vector<const float*> inputs;
   std::vector<float*> outputs;
   for (const RowGroup& group : rows.groups) {
@@ -75,13 +76,15 @@ void CpuOperations::MultiplySlice(const Matrix& matrix, const MatrixSlice& slice
 
 const float* CpuOperations::WidenRow(const Matrix& matrix, int64_t row, const MatrixSlice& slice) {
   const std::byte* const stored = matrix.row(row);
-  if (matrix.dtype == DType::kF32 && slice.cols.size() == 1 && slice.cols[0].begin == 0 && IsAligned(stored)) {
+  if (matrix.dtype == DType::kF32 && slice.cols.size() == 1 && slice.cols[0].begin == 0 &&
+      IsAligned(stored)) {
     return reinterpret_cast<const float*>(stored);
   }
   weight_row_.resize(std::max<size_t>(weight_row_.size(), slice.in_width));
   int64_t column = 0;
   for (const Extent& extent : slice.cols) {
-    WidenToFloat(matrix.dtype, stored + extent.begin * ByteSize(matrix.dtype), extent.count, weight_row_.data() + column);
+    WidenToFloat(matrix.dtype, stored + extent.begin * ByteSize(matrix.dtype), extent.count,
+                 weight_row_.data() + column);
     column += extent.count;
   }
   return weight_row_.data();

@@ -19,9 +19,10 @@ void CpuOperations::CausalConv(int layer, const MambaLayer& mamba, RowSet rows, 
     for (int row = sequence.begin; row < sequence.end; ++row) {
       float* const x = projected.row(row) + inner;  // [x | B | C]
       for (int channel = 0; channel < channels; ++channel) {
-        const int parent = channel < inner ? heads.parent(channel / config_.mamba_head_dim) * config_.mamba_head_dim +
-                                                 channel % config_.mamba_head_dim
-                                           : parent_inner + channel - inner;
+        const int parent = channel < inner
+                               ? heads.parent(channel / config_.mamba_head_dim) * config_.mamba_head_dim +
+                                     channel % config_.mamba_head_dim
+                               : parent_inner + channel - inner;
         const float* const weight = mamba.conv_weight.data() + int64_t{parent} * taps;
         const float current = x[channel];
         float sum = mamba.conv_bias[parent];
@@ -30,14 +31,16 @@ void CpuOperations::CausalConv(int layer, const MambaLayer& mamba, RowSet rows, 
         for (int tap = 0; tap < taps - 2; ++tap) {
           state[tap * channels + channel] = state[(tap + 1) * channels + channel];
         }
-        state[(taps - 2) * channels + channel] = current;  // the state holds inputs from before the convolution
+        state[(taps - 2) * channels + channel] =
+            current;  // the state holds inputs from before the convolution
         x[channel] = Silu(sum);
       }
     }
   }
 }
 
-void CpuOperations::SelectiveScan(int layer, const MambaLayer& mamba, RowSet rows, RowBuffer projected, RowBuffer y) {
+void CpuOperations::SelectiveScan(int layer, const MambaLayer& mamba, RowSet rows, RowBuffer projected,
+                                  RowBuffer y) {
   const int head_dim = config_.mamba_head_dim;
   const int state_size = config_.ssm_state_size;
   for (const SequenceRows& sequence : rows.sequences) {
@@ -46,15 +49,15 @@ void CpuOperations::SelectiveScan(int layer, const MambaLayer& mamba, RowSet row
     float* const ssm = state_.ssm(sequence.slot, layer);  // (heads, head_dim, state)
     for (int row = sequence.begin; row < sequence.end; ++row) {
       const float* const x = projected.row(row) + inner;
-      const float* const b = x + inner;                              // (groups, state)
-      const float* const c = b + config_.n_groups * state_size;      // (groups, state)
+      const float* const b = x + inner;                               // (groups, state)
+      const float* const c = b + config_.n_groups * state_size;       // (groups, state)
       const float* const dt_raw = c + config_.n_groups * state_size;  // (heads)
       for (int head = 0; head < heads.kept; ++head) {
         const int parent = heads.parent(head);
         const float* const b_head = b + heads.group(head) * state_size;
         const float* const c_head = c + heads.group(head) * state_size;
-        const float dt = std::clamp(Softplus(dt_raw[head] + mamba.dt_bias[parent]), config_.time_step_limit_min,
-                                    config_.time_step_limit_max);
+        const float dt = std::clamp(Softplus(dt_raw[head] + mamba.dt_bias[parent]),
+                                    config_.time_step_limit_min, config_.time_step_limit_max);
         const float decay = std::exp(dt * mamba.a[parent]);
         for (int p = 0; p < head_dim; ++p) {
           float* const state = ssm + (int64_t{head} * head_dim + p) * state_size;

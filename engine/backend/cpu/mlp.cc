@@ -23,7 +23,8 @@ std::vector<int> LargestIndices(absl::Span<const float> values, int count) {
   return indices;
 }
 
-// Bars the experts outside the topk_group best of n_group groups; a group counts by the sum of its two best experts.
+// Bars the experts outside the topk_group best of n_group groups; a group counts by the sum of its two best
+// experts.
 void KeepBestGroups(const ModelConfig& config, std::vector<float>& choice) {
   if (config.n_group == 1) return;
   const int group_size = static_cast<int>(choice.size()) / config.n_group;
@@ -53,7 +54,8 @@ void CpuOperations::MlpAdd(const Mlp& mlp, RowSet rows, RowBuffer in, RowBuffer 
 }
 
 // Experts run in ascending order, so a row's sum has one order whatever the other rows chose.
-void CpuOperations::RouteExperts(const MoeLayer& moe, RowSet rows, RowBuffer router_in, RowBuffer in, RowBuffer out) {
+void CpuOperations::RouteExperts(const MoeLayer& moe, RowSet rows, RowBuffer router_in, RowBuffer in,
+                                 RowBuffer out) {
   std::vector<std::vector<ExpertChoice>> chosen;
   for (const RowGroup& group : rows.groups) {
     const int64_t out_width = moe.down.slices[group.submodel].out_width;
@@ -86,8 +88,8 @@ void CpuOperations::ChooseExperts(const MoeLayer& moe, const RowGroup& group, Ro
   }
 }
 
-void CpuOperations::RunExpert(const MoeLayer& moe, int expert, int submodel, absl::Span<const ExpertChoice> rows,
-                              RowBuffer in, RowBuffer out) {
+void CpuOperations::RunExpert(const MoeLayer& moe, int expert, int submodel,
+                              absl::Span<const ExpertChoice> rows, RowBuffer in, RowBuffer out) {
   if (rows.empty()) return;
   const MatrixSlice& up = moe.up.slices[submodel];
   const MatrixSlice& down = moe.down.slices[submodel];

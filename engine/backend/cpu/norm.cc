@@ -7,8 +7,8 @@ namespace nestor {
 
 float Silu(float x) { return x / (1.0f + std::exp(-x)); }
 
-void CpuOperations::RmsNorm(absl::Span<const float> weight, float eps, absl::Span<const int64_t> widths, RowSet rows,
-                            RowBuffer in, RowBuffer out) {
+void CpuOperations::RmsNorm(absl::Span<const float> weight, float eps, absl::Span<const int64_t> widths,
+                            RowSet rows, RowBuffer in, RowBuffer out) {
   for (const RowGroup& group : rows.groups) {
     const int64_t width = widths[group.submodel];
     for (int row = group.begin; row < group.end; ++row) {
@@ -36,7 +36,8 @@ void CpuOperations::GatedNorm(const MambaLayer& mamba, RowSet rows, RowBuffer pr
         const float mean_square = Dot(values, values, group_width) / static_cast<float>(group_width);
         const float scale = 1.0f / std::sqrt(mean_square + config_.norm_eps);
         // The kept heads of a group are its first, so their norm weights are a prefix of the group's.
-        const float* const weight = mamba.gated_norm.data() + int64_t{heads.parent(g * heads_per_group)} * head_dim;
+        const float* const weight =
+            mamba.gated_norm.data() + int64_t{heads.parent(g * heads_per_group)} * head_dim;
         for (int64_t i = 0; i < group_width; ++i) values[i] = weight[i] * (values[i] * scale);
       }
     }

@@ -24,8 +24,9 @@ int64_t SlotFloats(const ModelConfig& config) {
 }
 
 int64_t PageFloats(const ModelConfig& config) {
-  const auto attention_layers = std::count_if(config.full.layers.begin(), config.full.layers.end(),
-                                              [](const LayerShape& layer) { return layer.kind == LayerKind::kAttention; });
+  const auto attention_layers =
+      std::count_if(config.full.layers.begin(), config.full.layers.end(),
+                    [](const LayerShape& layer) { return layer.kind == LayerKind::kAttention; });
   return attention_layers * 2 * kPageTokens * config.kv_width();
 }
 

@@ -15,8 +15,12 @@ class StateStore {
  public:
   StateStore(const ModelConfig& config, int slots, int pages);
 
-  float* conv(int slot, int layer) const { return recurrent_.data() + slot * slot_floats_ + conv_offset_[layer]; }
-  float* ssm(int slot, int layer) const { return recurrent_.data() + slot * slot_floats_ + ssm_offset_[layer]; }
+  float* conv(int slot, int layer) const {
+    return recurrent_.data() + slot * slot_floats_ + conv_offset_[layer];
+  }
+  float* ssm(int slot, int layer) const {
+    return recurrent_.data() + slot * slot_floats_ + ssm_offset_[layer];
+  }
 
   // (kPageTokens, KV heads · head_dim) of one attention layer.
   float* keys(int page, int layer) const { return kv_.data() + page * page_floats_ + key_offset_[layer]; }
@@ -27,12 +31,12 @@ class StateStore {
  private:
   std::vector<int64_t> conv_offset_;  // by layer, into a slot
   std::vector<int64_t> ssm_offset_;
-  std::vector<int64_t> key_offset_;   // by layer, into a page
+  std::vector<int64_t> key_offset_;  // by layer, into a page
   int64_t slot_floats_ = 0;
   int64_t page_floats_ = 0;
-  int64_t kv_floats_ = 0;             // keys of one layer in one page
-  ZeroedArray recurrent_;             // (slots, slot_floats_)
-  ZeroedArray kv_;                    // (pages, page_floats_)
+  int64_t kv_floats_ = 0;  // keys of one layer in one page
+  ZeroedArray recurrent_;  // (slots, slot_floats_)
+  ZeroedArray kv_;         // (pages, page_floats_)
 };
 
 }  // namespace nestor

@@ -11,7 +11,8 @@ namespace nestor {
 
 class ZeroedArray {
  public:
-  explicit ZeroedArray(int64_t count) : data_(static_cast<float*>(std::calloc(count > 0 ? count : 1, sizeof(float)))) {
+  explicit ZeroedArray(int64_t count)
+      : data_(static_cast<float*>(std::calloc(count > 0 ? count : 1, sizeof(float)))) {
     if (data_ == nullptr) throw std::bad_alloc();
   }
 
