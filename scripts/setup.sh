@@ -87,7 +87,7 @@ install_python_packages() {
   done
   rm -rf .venv
   /usr/bin/python3 -m venv .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$wanted"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$wanted"
   cp "$wanted" "$have"
 }
 
