@@ -67,9 +67,15 @@ def table_rows(text, heading):
 
 
 def allowed_dependencies(tree):
-    """{folder: folders that it may include} from the table below 'Dependencies'."""
+    """{row: rows that it may include} from the table below 'Dependencies'. A name that is no row stands for all rows
+    below it."""
     rows = table_rows(tree.files.get(ARCHITECTURE, ""), "Dependencies")
-    return {re.sub("`", "", row[0]): re.findall(r"`([^`]+)`", row[1]) for row in rows}
+    named = {row[0].strip("`"): re.findall(r"`([^`]+)`", row[1]) for row in rows}
+
+    def rows_of(name):
+        return [name] if name in named else [row for row in named if row.startswith(name + "/")] or [name]
+
+    return {row: [other for name in names for other in rows_of(name)] for row, names in named.items()}
 
 
 def row_of(path, table):

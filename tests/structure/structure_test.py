@@ -22,7 +22,7 @@ GOOD_TREE = {
 | `engine/base` | |
 | `engine/serve` | `engine/base` |
 | `proto` | |
-| `server` | `engine/base`, `engine/serve`, `proto` |
+| `server` | `engine`, `proto` |
 | `client` | `proto` |
 | `client/main.cc` | `client`, `server` |
 
