@@ -4,10 +4,15 @@
 #define NESTOR_ENGINE_SERVE_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/route/router.h"
 #include "engine/serve/request.h"
@@ -73,6 +78,12 @@ class Engine {
   const Checkpoint& checkpoint() const;
   const Tokenizer& tokenizer() const;
   const ModelFacts& facts() const;
+  // From elastic.json; else "<think>\n" and "\n</think>" where the tokenizer has those two tokens; else
+  // absent: the model does not think.
+  const std::optional<ThinkingMarkers>& thinking_markers() const;
+  std::string_view backend_name() const;
+  // What was allocated for recurrent state and KV pages at start.
+  int64_t cache_bytes() const;
 
  private:
   class Impl;
