@@ -37,7 +37,7 @@ verify: build-release ## compare the logits of every golden checkpoint with the 
 	@scripts/verify.sh $(BUILD)/bin
 
 eval: build-release ## measure accuracy through a server and compare it with the reference
-	@scripts/with_server.sh $(BUILD)/bin $(MODEL) .venv/bin/python scripts/eval.py $(EVAL)
+	@.venv/bin/python scripts/with_server.py $(BUILD)/bin $(MODEL) .venv/bin/python scripts/eval.py --server {server} $(EVAL)
 
 memory: build-release ## memory of a server of three submodels against a server of one
 	@scripts/memory.sh $(BUILD)/bin $(MODEL)
