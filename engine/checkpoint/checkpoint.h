@@ -1,5 +1,5 @@
-// A Hugging Face checkpoint folder, opened and checked: config.json, generation_config.json, elastic.json and the
-// memory-mapped safetensors. Tokenizer files belong to engine/text.
+// A Hugging Face checkpoint folder, opened and checked: config.json, generation_config.json, elastic.json and
+// the memory-mapped safetensors. Tokenizer files belong to engine/text.
 #ifndef NESTOR_ENGINE_CHECKPOINT_CHECKPOINT_H_
 #define NESTOR_ENGINE_CHECKPOINT_CHECKPOINT_H_
 
@@ -15,13 +15,14 @@
 
 namespace nestor {
 
-// Immutable after Open; shared by all submodels, all threads. Move-only; tensor bytes keep their address across moves.
+// Immutable after Open; shared by all submodels, all threads. Move-only; tensor bytes keep their address
+// across moves.
 class Checkpoint {
  public:
-  // Opens model.safetensors or the shards of model.safetensors.index.json (a shard boundary may fall anywhere, inside an
-  // expert too) and checks that every tensor of TensorSchema is there once, with its shape and a float dtype, and that
-  // nothing unexpected is (mtp.* is allowed and ignored). Name prefixes `backbone.` and `model.` are accepted.
-  // 8-bit and 4-bit weights are refused by name.
+  // Opens model.safetensors or the shards of model.safetensors.index.json (a shard boundary may fall
+  // anywhere, inside an expert too) and checks that every tensor of TensorSchema is there once, with its
+  // shape and a float dtype, and that nothing unexpected is (mtp.* is allowed and ignored). Name prefixes
+  // `backbone.` and `model.` are accepted. 8-bit and 4-bit weights are refused by name.
   static absl::StatusOr<Checkpoint> Open(const std::string& directory);
 
   const std::string& directory() const { return directory_; }
@@ -29,7 +30,8 @@ class Checkpoint {
   const ElasticDescriptor& elastic() const { return elastic_; }
   bool has_elastic_descriptor() const { return has_elastic_descriptor_; }
 
-  // The full tensor by its TensorName (canonical `backbone.` spelling). With tied embeddings the head is the embedding.
+  // The full tensor by its TensorName (canonical `backbone.` spelling). With tied embeddings the head is the
+  // embedding.
   const Tensor& tensor(const std::string& name) const;
 
  private:

@@ -27,7 +27,7 @@ struct QualityRow {
   std::string answer_submodel;
   std::optional<int> max_thinking_tokens;  // absent: no limit
   Handoff handoff = Handoff::kRecompute;
-  double accuracy = 0;                     // 0…1
+  double accuracy = 0;  // 0…1
   double mean_thinking_tokens = 0;
   std::map<std::string, double> accuracy_by_task;
 };
@@ -35,23 +35,24 @@ struct QualityRow {
 struct ElasticDescriptor {
   std::vector<SubmodelShape> submodels;  // as listed: at least one, names unique
   Handoff default_handoff = Handoff::kRecompute;
-  bool transplant_allowed = false;       // what the file says; see TransplantObstacle for what the shapes allow
+  bool transplant_allowed = false;  // what the file says; see TransplantObstacle for what the shapes allow
   std::optional<ThinkingMarkers> thinking;
-  std::string quality_metric;            // "" where nothing was measured
+  std::string quality_metric;  // "" where nothing was measured
   std::vector<QualityRow> quality;
 };
 
-// Resolves every axis against config.full. Refuses unknown keys, a slice larger than its parent, head counts that do not
-// divide into groups, lists of the wrong length, numbers where an axis does not apply, fewer experts than a token needs,
-// transplant between different state shapes, quality rows naming unknown submodels.
+// Resolves every axis against config.full. Refuses unknown keys, a slice larger than its parent, head counts
+// that do not divide into groups, lists of the wrong length, numbers where an axis does not apply, fewer
+// experts than a token needs, transplant between different state shapes, quality rows naming unknown
+// submodels.
 absl::StatusOr<ElasticDescriptor> ParseElasticDescriptor(const Json& json, std::string_view source,
                                                          const ModelConfig& config);
 
 // The descriptor of a checkpoint without elastic.json: one submodel, `full`.
 ElasticDescriptor OrdinaryDescriptor(const ModelConfig& config);
 
-// Why state of one submodel cannot be used by the other ("layer 2: 6 Mamba heads against 4"); nullopt where it can.
-// Transplant needs equal state shapes: same Mamba heads, same attention heads, same layers.
+// Why state of one submodel cannot be used by the other ("layer 2: 6 Mamba heads against 4"); nullopt where
+// it can. Transplant needs equal state shapes: same Mamba heads, same attention heads, same layers.
 std::optional<std::string> TransplantObstacle(const SubmodelShape& from, const SubmodelShape& to);
 
 }  // namespace nestor

@@ -21,13 +21,14 @@ char LayerLetter(LayerKind kind);
 // The widths of one layer that a submodel may cut. Fields that do not apply to the layer's kind are 0.
 struct LayerShape {
   LayerKind kind = LayerKind::kMamba;
-  bool active = true;            // false: the submodel skips this layer (`layers` axis)
-  int mamba_heads = 0;           // M: a multiple of n_groups
-  int query_heads = 0;           // *: a multiple of num_key_value_heads
-  int mlp_width = 0;             // -: intermediate_size
-  int routed_experts = 0;        // E
-  int expert_width = 0;          // E: moe_intermediate_size
-  int shared_expert_width = 0;   // E: moe_shared_expert_intermediate_size * n_shared_experts; 0 = no shared expert
+  bool active = true;      // false: the submodel skips this layer (`layers` axis)
+  int mamba_heads = 0;     // M: a multiple of n_groups
+  int query_heads = 0;     // *: a multiple of num_key_value_heads
+  int mlp_width = 0;       // -: intermediate_size
+  int routed_experts = 0;  // E
+  int expert_width = 0;    // E: moe_intermediate_size
+  int shared_expert_width =
+      0;  // E: moe_shared_expert_intermediate_size * n_shared_experts; 0 = no shared expert
 
   bool operator==(const LayerShape&) const = default;
 };
@@ -48,9 +49,9 @@ struct ModelConfig {
   int conv_kernel = 0;
   int num_key_value_heads = 0;
   int head_dim = 0;
-  float norm_eps = 0;              // layer_norm_epsilon
-  float time_step_limit_min = 0;   // runtime clamp of dt; time_step_min/max/floor are initialisation only
-  float time_step_limit_max = 0;   // +infinity where config.json gives no limit
+  float norm_eps = 0;             // layer_norm_epsilon
+  float time_step_limit_min = 0;  // runtime clamp of dt; time_step_min/max/floor are initialisation only
+  float time_step_limit_max = 0;  // +infinity where config.json gives no limit
   bool use_conv_bias = true;
   bool tie_word_embeddings = false;
   int num_experts_per_tok = 0;
@@ -58,10 +59,10 @@ struct ModelConfig {
   int topk_group = 1;
   bool norm_topk_prob = true;
   float routed_scaling_factor = 1;
-  int moe_latent_size = 0;         // 0: experts work on the hidden vector itself
+  int moe_latent_size = 0;  // 0: experts work on the hidden vector itself
   int max_position_embeddings = 0;
 
-  SubmodelShape full;              // named "full"
+  SubmodelShape full;  // named "full"
 
   // generation_config.json (all its eos ids), else config.json.
   std::optional<int> bos_token_id;
@@ -72,19 +73,23 @@ struct ModelConfig {
   std::optional<int> top_k;
 
   int num_layers() const { return static_cast<int>(full.layers.size()); }
-  int mamba_inner(int heads) const { return heads * mamba_head_dim; }                              // width of z and x
-  int conv_channels(int heads) const { return mamba_inner(heads) + 2 * n_groups * ssm_state_size; }  // x, B, C
+  int mamba_inner(int heads) const { return heads * mamba_head_dim; }  // width of z and x
+  int conv_channels(int heads) const {
+    return mamba_inner(heads) + 2 * n_groups * ssm_state_size;
+  }  // x, B, C
   int kv_width() const { return num_key_value_heads * head_dim; }
 };
 
-// Reads config.json with all spellings of the family: `hybrid_override_pattern`, `layers_block_type` or `layer_types`;
-// the aliases of native transformers; widths as a number or as a list with one value a layer (null where the axis does
-// not apply), a `nestor-checkpoint slice` of a heterogeneous submodel. INVALID_ARGUMENT names the key, what was expected
-// and what was found; UNIMPLEMENTED names a feature of the family that Nestor does not run (biases, Puzzle blocks, …).
+// Reads config.json with all spellings of the family: `hybrid_override_pattern`, `layers_block_type` or
+// `layer_types`; the aliases of native transformers; widths as a number or as a list with one value a layer
+// (null where the axis does not apply), a `nestor-checkpoint slice` of a heterogeneous submodel.
+// INVALID_ARGUMENT names the key, what was expected and what was found; UNIMPLEMENTED names a feature of the
+// family that Nestor does not run (biases, Puzzle blocks, …).
 absl::StatusOr<ModelConfig> ParseModelConfig(const Json& config, std::string_view source);
 
 // Adds generation_config.json to `config`: eos and bos ids, default sampling.
-absl::Status ApplyGenerationConfig(const Json& generation_config, std::string_view source, ModelConfig& config);
+absl::Status ApplyGenerationConfig(const Json& generation_config, std::string_view source,
+                                   ModelConfig& config);
 
 }  // namespace nestor
 

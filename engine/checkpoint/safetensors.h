@@ -1,5 +1,5 @@
-// The safetensors container: u64 little-endian header length, JSON header, tensor bytes. Read through a memory map,
-// checked fully before any tensor is handed out.
+// The safetensors container: u64 little-endian header length, JSON header, tensor bytes. Read through a
+// memory map, checked fully before any tensor is handed out.
 #ifndef NESTOR_ENGINE_CHECKPOINT_SAFETENSORS_H_
 #define NESTOR_ENGINE_CHECKPOINT_SAFETENSORS_H_
 
@@ -28,9 +28,10 @@ std::string Describe(const Tensor& tensor);
 
 class SafetensorsFile {
  public:
-  // Refuses: a file shorter than its header says, a header longer than 100 MB (the format's limit), bad JSON, unknown
-  // dtypes, negative or overflowing shapes, offsets out of range, overlapping or not covering the data, a length that is
-  // not shape × element size. Messages name file and tensor, what was expected and what was found.
+  // Refuses: a file shorter than its header says, a header longer than 100 MB (the format's limit), bad JSON,
+  // unknown dtypes, negative or overflowing shapes, offsets out of range, overlapping or not covering the
+  // data, a length that is not shape × element size. Messages name file and tensor, what was expected and
+  // what was found.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }

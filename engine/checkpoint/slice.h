@@ -10,11 +10,13 @@
 
 namespace nestor {
 
-// Writes config.json (the submodel's dimensions; active layers renumbered), model.safetensors (stored dtypes, values
-// copied bit for bit) and copies of the tokenizer, template and generation files into `output_directory`, which must not
-// exist or be empty. A submodel whose layers differ among each other is written with per-layer lists in config.json, which
-// Nestor reads and Hugging Face does not. NOT_FOUND for an unknown submodel, naming those that exist.
-absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel, const std::string& output_directory);
+// Writes config.json (the submodel's dimensions; active layers renumbered), model.safetensors (stored dtypes,
+// values copied bit for bit) and copies of the tokenizer, template and generation files into
+// `output_directory`, which must not exist or be empty. A submodel whose layers differ among each other is
+// written with per-layer lists in config.json, which Nestor reads and Hugging Face does not. NOT_FOUND for an
+// unknown submodel, naming those that exist.
+absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel,
+                        const std::string& output_directory);
 
 }  // namespace nestor
 

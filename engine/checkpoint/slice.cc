@@ -1,0 +1,167 @@
+#include "engine/checkpoint/slice.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/base/str_cat.h"
+
+namespace nestor {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files that belong to the model as a whole and are copied as they are.
+constexpr const char* kCopiedFiles[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                                        "chat_template.jinja", "generation_config.json"};
+
+// The kept elements of a tensor of up to three dimensions, side by side.
+std::vector<std::byte> Gather(const Tensor& tensor, const std::vector<Extents>& kept) {
+  const int64_t element = ByteSize(tensor.dtype);
+  std::vector<std::byte> bytes;
+  // Recursion over the dimensions; the last one is copied an extent at a time.
+  const auto gather = [&](const auto& self, size_t dimension, int64_t offset) -> void {
+    int64_t stride = element;
+    for (size_t i = dimension + 1; i < tensor.shape.size(); ++i) stride *= tensor.shape[i];
+    for (const Extent& extent : kept[dimension]) {
+      const int64_t begin = offset + extent.begin * stride;
+      if (dimension + 1 == tensor.shape.size()) {
+        bytes.insert(bytes.end(), tensor.bytes.data() + begin,
+                     tensor.bytes.data() + begin + extent.count * stride);
+      } else {
+        for (int64_t i = 0; i < extent.count; ++i) self(self, dimension + 1, begin + i * stride);
+      }
+    }
+  };
+  gather(gather, 0, 0);
+  return bytes;
+}
+
+// One number where all layers of the kind agree, else a list with one value a layer.
+Json WidthJson(const std::vector<LayerShape>& layers, LayerKind kind, int LayerShape::*field) {
+  Json list = Json::array();
+  std::optional<int> common;
+  bool uniform = true;
+  for (const LayerShape& layer : layers) {
+    const bool applies = layer.kind == kind;
+    list.push_back(applies ? Json(layer.*field) : Json());
+    if (!applies) continue;
+    uniform = uniform && common.value_or(layer.*field) == layer.*field;
+    common = layer.*field;
+  }
+  return uniform ? Json(common.value_or(0)) : list;
+}
+
+std::vector<LayerShape> ActiveLayers(const SubmodelShape& submodel) {
+  std::vector<LayerShape> layers;
+  std::copy_if(submodel.layers.begin(), submodel.layers.end(), std::back_inserter(layers),
+               [](const LayerShape& layer) { return layer.active; });
+  return layers;
+}
+
+// The parent's config.json with the submodel's dimensions.
+absl::StatusOr<Json> SliceConfig(const Checkpoint& checkpoint, const SubmodelShape& submodel) {
+  NESTOR_ASSIGN_OR_RETURN(Json config, ReadJsonFile(checkpoint.directory() + "/config.json"));
+  const std::vector<LayerShape> layers = ActiveLayers(submodel);
+  std::string pattern;
+  for (const LayerShape& layer : layers) pattern += LayerLetter(layer.kind);
+  for (const char* key : {"layers_block_type", "layer_types"}) config.erase(key);
+  config["hybrid_override_pattern"] = pattern;
+  config["num_hidden_layers"] = layers.size();
+  config["hidden_size"] = submodel.hidden_size;
+  const auto set = [&](const char* key, LayerKind kind, int LayerShape::*field) {
+    if (pattern.find(LayerLetter(kind)) != std::string::npos) config[key] = WidthJson(layers, kind, field);
+  };
+  set("mamba_num_heads", LayerKind::kMamba, &LayerShape::mamba_heads);
+  set("num_attention_heads", LayerKind::kAttention, &LayerShape::query_heads);
+  set("intermediate_size", LayerKind::kMlp, &LayerShape::mlp_width);
+  set("n_routed_experts", LayerKind::kMoe, &LayerShape::routed_experts);
+  set("moe_intermediate_size", LayerKind::kMoe, &LayerShape::expert_width);
+  if (config.contains("moe_shared_expert_intermediate_size")) {
+    set("moe_shared_expert_intermediate_size", LayerKind::kMoe, &LayerShape::shared_expert_width);
+    config["n_shared_experts"] = 1;  // the width above is that of all shared experts together
+  }
+  return config;
+}
+
+absl::Status WriteWeights(const Checkpoint& checkpoint, const SubmodelShape& submodel,
+                          const std::string& path) {
+  const ModelConfig& config = checkpoint.config();
+  std::vector<int> new_index;  // parent layer -> layer of the slice
+  int next = 0;
+  for (const LayerShape& layer : submodel.layers) new_index.push_back(layer.active ? next++ : -1);
+  std::vector<std::vector<std::byte>> storage;
+  std::vector<NamedTensor> tensors;
+  for (const TensorSpec& spec : TensorSchema(config)) {
+    if (!Uses(submodel, spec)) continue;
+    std::vector<Extents> kept;
+    for (const Axis axis : spec.axes) kept.push_back(Kept(axis, spec.layer, config, submodel));
+    const Tensor& tensor = checkpoint.tensor(spec.name);
+    storage.push_back(Gather(tensor, kept));
+    const int layer = spec.layer < 0 ? -1 : new_index[spec.layer];
+    tensors.push_back({TensorName(spec.role, layer, spec.expert), tensor.dtype,
+                       ShapeOf(spec, config, submodel), storage.back()});
+  }
+  return WriteSafetensors(path, tensors);
+}
+
+absl::Status FileSystemError(const std::string& path, const std::error_code& error) {
+  return absl::FailedPreconditionError(StrCat(path, ": ", error.message()));
+}
+
+absl::Status WriteFolder(const Checkpoint& checkpoint, const SubmodelShape& submodel,
+                         const std::string& folder) {
+  NESTOR_ASSIGN_OR_RETURN(const Json config, SliceConfig(checkpoint, submodel));
+  NESTOR_RETURN_IF_ERROR(WriteFile(folder + "/config.json", config.dump(2) + "\n"));
+  NESTOR_RETURN_IF_ERROR(WriteWeights(checkpoint, submodel, folder + "/model.safetensors"));
+  for (const char* name : kCopiedFiles) {
+    const std::string source = StrCat(checkpoint.directory(), "/", name);
+    std::error_code error;
+    if (FileExists(source) && !fs::copy_file(source, StrCat(folder, "/", name), error)) {
+      return FileSystemError(source, error);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const SubmodelShape*> FindSubmodel(const Checkpoint& checkpoint, std::string_view name) {
+  std::string known;
+  for (const SubmodelShape& submodel : checkpoint.elastic().submodels) {
+    if (submodel.name == name) return &submodel;
+    StrAppend(&known, known.empty() ? "" : ", ", submodel.name);
+  }
+  return absl::NotFoundError(
+      StrCat(checkpoint.directory(), ": expected a submodel of ", known, ", found '", name, "'"));
+}
+
+}  // namespace
+
+absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel_name,
+                        const std::string& output_directory) {
+  NESTOR_ASSIGN_OR_RETURN(const SubmodelShape* const submodel, FindSubmodel(checkpoint, submodel_name));
+  std::error_code error;
+  if (fs::exists(output_directory) && !fs::is_empty(output_directory, error)) {
+    return absl::FailedPreconditionError(
+        StrCat(output_directory, ": expected no such folder or an empty one"));
+  }
+  // A failure leaves nothing that looks like a checkpoint: the folder gets its name when it is complete.
+  const std::string partial = StrCat(output_directory, ".partial.", getpid());
+  fs::create_directories(partial, error);
+  if (error) return FileSystemError(partial, error);
+  absl::Status status = WriteFolder(checkpoint, *submodel, partial);
+  if (status.ok()) {
+    fs::remove(output_directory, error);
+    fs::rename(partial, output_directory, error);
+    if (error) status = FileSystemError(output_directory, error);
+  }
+  if (!status.ok()) fs::remove_all(partial, error);
+  return status;
+}
+
+}  // namespace nestor
