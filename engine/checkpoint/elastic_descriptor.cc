@@ -157,7 +157,10 @@ absl::StatusOr<QualityRow> ReadQualityRow(const Json& json, std::string_view sou
                                           const std::vector<SubmodelShape>& submodels) {
   NESTOR_ASSIGN_OR_RETURN(JsonReader reader, JsonReader::Create(json, source, path));
   QualityRow row;
-  NESTOR_ASSIGN_OR_RETURN(row.thinking_submodel, ReadSubmodelName(reader, "thinking", submodels));
+  NESTOR_ASSIGN_OR_RETURN(const bool thinks, reader.BoolOr({"enable_thinking"}, true));
+  if (reader.Find({"thinking"}) || thinks) {
+    NESTOR_ASSIGN_OR_RETURN(row.thinking_submodel, ReadSubmodelName(reader, "thinking", submodels));
+  }
   NESTOR_ASSIGN_OR_RETURN(row.answer_submodel, ReadSubmodelName(reader, "answer", submodels));
   if (reader.Find({"max_thinking_tokens"})) {
     NESTOR_ASSIGN_OR_RETURN(row.max_thinking_tokens, reader.Int({"max_thinking_tokens"}, 0, kNoBound));

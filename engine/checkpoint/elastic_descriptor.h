@@ -23,7 +23,7 @@ struct ThinkingMarkers {
 
 // Measured accuracy of one way to answer.
 struct QualityRow {
-  std::string thinking_submodel;
+  std::optional<std::string> thinking_submodel;  // absent: answered without thinking
   std::string answer_submodel;
   std::optional<int> max_thinking_tokens;  // absent: no limit
   Handoff handoff = Handoff::kRecompute;

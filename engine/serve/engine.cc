@@ -175,7 +175,7 @@
       }
       const Plan& plan = request.plan;
       const int64_t tokens = static_cast<int64_t>(request.prompt_tokens.size()) + plan.max_output_tokens +
-                             (request.thinking_open ? facts_.close_tokens : 0);
+                             (plan.think ? facts_.close_tokens : 0);
       if (plan.max_output_tokens < 1 || tokens > facts_.max_context_tokens) {
         return InvalidField("max_output_tokens",
                             StrCat("expected 1 or more, and at most ", facts_.max_context_tokens,

@@ -36,8 +36,7 @@ struct SamplingParameters {
 struct GenerationRequest {
   std::string request_id;  // for logs and messages only; the engine does not require it to be unique
   std::vector<int32_t> prompt_tokens;  // not empty, ids below the vocabulary size
-  Plan plan;
-  bool thinking_open = false;  // the prompt ends inside thinking: generation starts in THINKING
+  Plan plan;                           // where it thinks, the prompt ends inside thinking
   SamplingParameters sampling;
   std::vector<std::string>
       stop_strings;  // matched in the answer's text only; the match is not part of the text

@@ -11,19 +11,12 @@ constexpr int kNoHandoffYet = std::numeric_limits<int>::max();
 
 PhaseLimits LimitsOf(const GenerationRequest& request, const SequenceContext& context) {
   PhaseLimits limits;
-  limits.thinking_open = request.thinking_open;
+  limits.thinking_open = request.plan.think;
   limits.max_thinking_tokens = request.plan.max_thinking_tokens;
   limits.max_output_tokens = request.plan.max_output_tokens;
   if (!context.close_tokens.empty()) limits.close_token = context.close_tokens.back();
   if (!request.ignore_eos) limits.eos_tokens = context.eos_tokens;
   return limits;
-}
-
-// A request whose thinking phase has no tokens still transplants: the thinking submodel reads the prompt up
-// to its last token, which the answering one needs to say its first.
-int FirstHandoffPosition(const GenerationRequest& request) {
-  if (request.thinking_open) return kNoHandoffYet;
-  return request.plan.think ? static_cast<int>(request.prompt_tokens.size()) - 1 : 0;
 }
 
 }  // namespace
@@ -36,7 +29,7 @@ Sequence::Sequence(GenerationRequest request, std::shared_ptr<GenerationListener
       handle_(handle),
       submitted_(submitted),
       tokens_(request_.prompt_tokens),
-      handoff_position_(FirstHandoffPosition(request_)),
+      handoff_position_(request_.plan.think ? kNoHandoffYet : 0),
       phase_machine_(LimitsOf(request_, context)),
       sampler_(request_.sampling, request_.top_logprobs, request_.prompt_tokens),
       thinking_text_(*context.tokenizer, {}),
