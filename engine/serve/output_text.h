@@ -23,12 +23,11 @@ class OutputText {
   std::string Flush();
 
   // The stop string that ended the text; empty: none so far.
-  const std::string& matched_stop() const { return matched_stop_; }
+  const std::string& matched_stop() const { return stop_matcher_.matched(); }
 
  private:
   Detokenizer detokenizer_;
   StopMatcher stop_matcher_;
-  std::string matched_stop_;
 };
 
 }  // namespace nestor

@@ -1,0 +1,50 @@
+// The chat layout of the shipped model (`chat_template.jinja`: ChatML turns, thinking before the answer, tool
+// calls in XML), in code. Other layouts need an interpreter, which is to come.
+#ifndef NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
+#define NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/text/tokenizer.h"
+#include "nlohmann/json.hpp"
+
+namespace nestor {
+
+using OrderedJson = nlohmann::ordered_json;  // keys are rendered in the order they were given
+
+struct ToolCall {
+  std::string name;
+  OrderedJson arguments;  // an object
+};
+
+struct ChatMessage {
+  std::string role;  // system, user, assistant or tool
+  std::string content;
+  std::optional<std::string> reasoning_content;  // assistant: what it thought
+  std::vector<ToolCall> tool_calls;              // assistant
+};
+
+struct ChatOptions {
+  bool thinking = true;                   // the answer to come is to think first
+  bool truncate_history_thinking = true;  // leaves out what was thought before the last user turn
+  bool add_generation_prompt = true;      // ends in the beginning of an answer
+};
+
+// A rendered chat: the layout's own text, and in between what users wrote.
+struct ChatText {
+  std::string text;
+  std::vector<TextRange> plain;  // what users wrote: never special tokens, whatever it looks like
+};
+
+// `tools`: function definitions, each an object as in OpenAI's API. INVALID_ARGUMENT for an unknown role or a
+// tool without a name.
+absl::StatusOr<ChatText> RenderChat(absl::Span<const ChatMessage> messages,
+                                    absl::Span<const OrderedJson> tools, const ChatOptions& options);
+
+}  // namespace nestor
+
+#endif  // NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
