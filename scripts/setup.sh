@@ -24,6 +24,7 @@ libabsl-dev             Abseil: Status, strings, time, synchronization
 libspdlog-dev           logging of the server
 libboost-dev            Boost.Asio, headers only: signals and timers of the server
 libpcre2-dev            PCRE2 with Unicode classes: the split regex of the tokenizer
+libboost-program-options-dev  Boost.Program_options: flags of the binaries
 nlohmann-json3-dev      reads config.json, elastic.json, tokenizer.json
 libgtest-dev            GoogleTest
 libgmock-dev            the matchers of GoogleTest
@@ -58,7 +59,7 @@ install_packages() {
     [ -n "$name" ] || continue
     is_installed "$name" && continue
     [ ${#missing[@]} -gt 0 ] || echo "setup: installing Debian packages that are missing:"
-    printf 'setup:   %-24s%s\n' "$name" "$why"
+    printf 'setup:   %-30s%s\n' "$name" "$why"
     missing+=("$name")
   done <<<"$wanted"
   [ ${#missing[@]} -gt 0 ] || return 0
