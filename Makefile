@@ -40,7 +40,7 @@ eval: build-release ## measure accuracy through a server and compare it with the
 	@.venv/bin/python scripts/with_server.py $(BUILD)/bin $(MODEL) .venv/bin/python scripts/eval.py --server {server} $(EVAL)
 
 memory: build-release ## memory of a server of three submodels against a server of one
-	@scripts/memory.sh $(BUILD)/bin $(MODEL)
+	@.venv/bin/python scripts/memory.py $(BUILD)/bin $(MODEL)
 
 format: ## lay out the C++ and proto sources
 	@scripts/setup.sh lint
