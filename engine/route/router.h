@@ -13,8 +13,6 @@
 
 namespace nestor {
 
-using PlanHandoff = Handoff;
-
 // What the router knows of one submodel.
 struct SubmodelFacts {
   std::string name;

@@ -55,7 +55,7 @@ struct TokenLogprob {
 // One generated token as it is reported. Forced and closing tokens are not reported.
 struct GeneratedToken {
   int32_t token = 0;
-  float logprob = 0;                       // set where top_logprobs ≥ 0
+  std::optional<float> logprob;            // set where top_logprobs ≥ 0
   std::vector<TokenLogprob> top_logprobs;  // likeliest first
 };
 

@@ -135,7 +135,7 @@ TEST(Sampler, LogprobsAreTheModelsOwn) {
   double total = 0;
   for (const float logit : kLogits) total += std::exp(logit);
   EXPECT_EQ(token->token, 4);
-  EXPECT_NEAR(token->logprob, -1 - std::log(total), 1e-6);
+  EXPECT_NEAR(*token->logprob, -1 - std::log(total), 1e-6);
   ASSERT_EQ(token->top_logprobs.size(), 2u);
   EXPECT_EQ(token->top_logprobs[0].token, 1);
   EXPECT_EQ(token->top_logprobs[1].token, 3);
@@ -144,7 +144,7 @@ TEST(Sampler, LogprobsAreTheModelsOwn) {
 
 TEST(Sampler, ZeroTopLogprobsGiveTheChosenOnesAlone) {
   const auto token = Sampler({}, 0, {}).Sample(kLogits, 0);
-  EXPECT_LT(token->logprob, 0);
+  EXPECT_LT(*token->logprob, 0);
   EXPECT_TRUE(token->top_logprobs.empty());
 }
 
