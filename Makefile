@@ -5,7 +5,7 @@ MODEL ?= models/abacus
 SERVER ?= 127.0.0.1:50051
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test test-asan test-tsan verify eval memory format lint clean FORCE
+.PHONY: help setup run serve test test-asan test-tsan verify eval bench memory format lint clean FORCE
 
 help: ## list the targets
 	@sed -nE 's/^([a-z%-]+):.*## (.*)$$/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,6 +38,9 @@ verify: build-release ## compare the logits of every golden checkpoint with the 
 
 eval: build-release ## measure accuracy through a server and compare it with the reference
 	@.venv/bin/python scripts/with_server.py $(BUILD)/bin $(MODEL) .venv/bin/python scripts/eval.py --server {server} $(EVAL)
+
+bench: build-release ## tokens a second and time to the first token, through a server
+	@.venv/bin/python scripts/with_server.py $(BUILD)/bin $(MODEL) .venv/bin/python scripts/bench.py --server {server}
 
 memory: build-release ## memory of a server of three submodels against a server of one
 	@.venv/bin/python scripts/memory.py $(BUILD)/bin $(MODEL)
