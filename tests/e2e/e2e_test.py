@@ -1,11 +1,12 @@
 """The real binaries, talked to as users do: plain Python gRPC, reflection, grpcurl, the health service, signals.
 
-Environment: NESTOR_BIN is the folder of the binaries. Everything is on loopback, on ports the system picks.
+Environment: BIN_FOLDER is the folder of the binaries. Everything is on loopback, on ports the system picks.
 """
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ from grpc_status import rpc_status  # noqa: E402
 from nestor.v1 import generation_pb2, generation_service_pb2, generation_service_pb2_grpc  # noqa: E402
 from nestor.v1 import model_service_pb2, model_service_pb2_grpc, plan_pb2  # noqa: E402
 
-BIN = pathlib.Path(os.environ.get("NESTOR_BIN", ROOT / "build" / "release" / "bin"))
+BIN = pathlib.Path(os.environ.get("BIN_FOLDER", ROOT / "build" / "release" / "bin"))
 MODEL = ROOT / "models" / "abacus"
 GRPCURL = pathlib.Path(sys.executable).parent / "grpcurl"
 CALL_SECONDS = 60
@@ -223,7 +224,7 @@ class DrainTest(unittest.TestCase):
             self.addCleanup(stubs.channel.close)
             watch = stubs.health.Watch(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
             self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.SERVING)
-            stream = stubs.stream(endless(max_output_tokens=1500))
+            stream = stubs.stream(endless(max_output_tokens=3000))
             self.assertEqual(next(stream).WhichOneof("event"), "start")
             self.assertEqual(next(stream).WhichOneof("event"), "delta")
 
@@ -258,11 +259,15 @@ class StartTest(unittest.TestCase):
         return subprocess.run([str(BIN / "nestor-server"), *arguments], capture_output=True, text=True,
                               timeout=CALL_SECONDS, check=False)
 
-    def test_help_is_complete(self):
+    def test_readme_has_the_flags_of_help(self):
         result = self.run_server("--help")
         self.assertEqual(result.returncode, 0, result.stderr)
-        for flag in ("--model", "--address"):
-            self.assertIn(flag, result.stdout)
+        flags = set(re.findall(r"^ +--([a-z-]+)", result.stdout, re.MULTILINE)) - {"help"}
+        rows = re.findall(r"^\| `--([a-z-]+)` \| `NESTOR_([A-Z_]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+        self.assertIn("model", flags)
+        self.assertEqual(flags, {flag for flag, _ in rows})
+        for flag, variable in rows:
+            self.assertEqual(variable, flag.upper().replace("-", "_"))
 
     def test_unknown_flag_is_refused(self):
         result = self.run_server("--model", str(MODEL), "--adress", "127.0.0.1:0")
