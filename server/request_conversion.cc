@@ -29,7 +29,8 @@ struct Range {
 absl::Status CheckRange(std::string_view field, double value, const Range& range) {
   const bool above = range.open_least ? value > range.least : value >= range.least;
   const bool below = range.open_most ? value < range.most : value <= range.most;
-  return above && below ? absl::OkStatus() : InvalidField(field, StrCat("expected ", range.words, ", found ", value));
+  return above && below ? absl::OkStatus()
+                        : InvalidField(field, StrCat("expected ", range.words, ", found ", value));
 }
 
 absl::StatusOr<OrderedJson> ReadJsonObject(std::string_view field, const std::string& text) {
@@ -69,7 +70,8 @@ absl::StatusOr<ChatMessage> ReadMessage(const v1::ChatMessage& proto, const std:
     const std::string call_path = StrCat(path, ".tool_calls[", i, "]");
     const v1::ToolCall& call = proto.tool_calls(i);
     if (call.name().empty()) return InvalidField(call_path + ".name", "expected a name, found nothing");
-    NESTOR_ASSIGN_OR_RETURN(OrderedJson arguments, ReadJsonObject(call_path + ".arguments_json", call.arguments_json()));
+    NESTOR_ASSIGN_OR_RETURN(OrderedJson arguments,
+                            ReadJsonObject(call_path + ".arguments_json", call.arguments_json()));
     message.tool_calls.push_back({call.name(), std::move(arguments)});
   }
   return message;
@@ -77,18 +79,22 @@ absl::StatusOr<ChatMessage> ReadMessage(const v1::ChatMessage& proto, const std:
 
 absl::StatusOr<PromptSource> ReadChat(const v1::Chat& proto) {
   if (proto.messages().empty() || proto.messages_size() > kMessagesMax) {
-    return InvalidField("chat.messages", StrCat("expected 1 to ", kMessagesMax, " messages, found ", proto.messages_size()));
+    return InvalidField("chat.messages",
+                        StrCat("expected 1 to ", kMessagesMax, " messages, found ", proto.messages_size()));
   }
   ChatPrompt chat;
   for (int i = 0; i < proto.messages_size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(ChatMessage message, ReadMessage(proto.messages(i), StrCat("chat.messages[", i, "]")));
+    NESTOR_ASSIGN_OR_RETURN(ChatMessage message,
+                            ReadMessage(proto.messages(i), StrCat("chat.messages[", i, "]")));
     chat.messages.push_back(std::move(message));
   }
   for (int i = 0; i < proto.tools_json_size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(OrderedJson tool, ReadJsonObject(StrCat("chat.tools_json[", i, "]"), proto.tools_json(i)));
+    NESTOR_ASSIGN_OR_RETURN(OrderedJson tool,
+                            ReadJsonObject(StrCat("chat.tools_json[", i, "]"), proto.tools_json(i)));
     chat.tools.push_back(std::move(tool));
   }
-  if (proto.has_truncate_history_thinking()) chat.truncate_history_thinking = proto.truncate_history_thinking();
+  if (proto.has_truncate_history_thinking())
+    chat.truncate_history_thinking = proto.truncate_history_thinking();
   return PromptSource(std::move(chat));
 }
 
@@ -101,9 +107,10 @@ absl::StatusOr<std::optional<int64_t>> ReadBound(bool is_set, int64_t value, con
 
 absl::StatusOr<Budget> ReadBudget(const v1::Budget& proto, const std::string& path) {
   if (proto.has_latency()) {
-    return WithReason(WithField(absl::UnimplementedError(StrCat(path, ".latency: latency budgets are not served yet")),
-                                path + ".latency"),
-                      "LATENCY_BUDGET_UNSUPPORTED");
+    return WithReason(
+        WithField(absl::UnimplementedError(StrCat(path, ".latency: latency budgets are not served yet")),
+                  path + ".latency"),
+        "LATENCY_BUDGET_UNSUPPORTED");
   }
   Budget budget;
   NESTOR_ASSIGN_OR_RETURN(budget.max_total_parameters,
@@ -112,8 +119,9 @@ absl::StatusOr<Budget> ReadBudget(const v1::Budget& proto, const std::string& pa
   NESTOR_ASSIGN_OR_RETURN(budget.max_active_parameters,
                           ReadBound(proto.has_max_active_parameters(), proto.max_active_parameters(),
                                     path + ".max_active_parameters"));
-  NESTOR_ASSIGN_OR_RETURN(budget.max_memory_bytes, ReadBound(proto.has_max_memory_bytes(), proto.max_memory_bytes(),
-                                                             path + ".max_memory_bytes"));
+  NESTOR_ASSIGN_OR_RETURN(
+      budget.max_memory_bytes,
+      ReadBound(proto.has_max_memory_bytes(), proto.max_memory_bytes(), path + ".max_memory_bytes"));
   return budget;
 }
 
@@ -133,7 +141,8 @@ absl::StatusOr<std::optional<Handoff>> ReadHandoff(v1::Handoff handoff) {
 absl::Status ReadLogitBias(const v1::Sampling& proto, int vocab_size, SamplingParameters& parameters) {
   for (const auto& [token, bias] : proto.logit_bias()) {
     if (token < 0 || token >= vocab_size) {
-      return InvalidField("sampling.logit_bias", StrCat("expected token ids from 0 to ", vocab_size - 1, ", found ", token));
+      return InvalidField("sampling.logit_bias",
+                          StrCat("expected token ids from 0 to ", vocab_size - 1, ", found ", token));
     }
     NESTOR_RETURN_IF_ERROR(CheckRange("sampling.logit_bias", bias, {-100, 100, "-100 to 100"}));
     parameters.logit_bias.push_back({token, bias});
@@ -156,20 +165,24 @@ absl::StatusOr<SamplingParameters> ReadSampling(const v1::Sampling& proto, const
     if (is_set) to = value;
     return is_set ? CheckRange(field, value, range) : absl::OkStatus();
   };
-  NESTOR_RETURN_IF_ERROR(read(proto.has_temperature(), proto.temperature(), "sampling.temperature", {0, 100, "0 to 100"},
-                              parameters.temperature));
+  NESTOR_RETURN_IF_ERROR(read(proto.has_temperature(), proto.temperature(), "sampling.temperature",
+                              {0, 100, "0 to 100"}, parameters.temperature));
   NESTOR_RETURN_IF_ERROR(read(proto.has_top_p(), proto.top_p(), "sampling.top_p",
                               {0, 1, "above 0 to 1", /*open_least=*/true}, parameters.top_p));
   NESTOR_RETURN_IF_ERROR(read(proto.has_min_p(), proto.min_p(), "sampling.min_p",
-                              {0, 1, "0 to below 1", /*open_least=*/false, /*open_most=*/true}, parameters.min_p));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_repetition_penalty(), proto.repetition_penalty(), "sampling.repetition_penalty",
-                              {0, 100, "above 0 to 100", /*open_least=*/true}, parameters.repetition_penalty));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_presence_penalty(), proto.presence_penalty(), "sampling.presence_penalty",
-                              {-2, 2, "-2 to 2"}, parameters.presence_penalty));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_frequency_penalty(), proto.frequency_penalty(), "sampling.frequency_penalty",
-                              {-2, 2, "-2 to 2"}, parameters.frequency_penalty));
+                              {0, 1, "0 to below 1", /*open_least=*/false, /*open_most=*/true},
+                              parameters.min_p));
+  NESTOR_RETURN_IF_ERROR(read(proto.has_repetition_penalty(), proto.repetition_penalty(),
+                              "sampling.repetition_penalty", {0, 100, "above 0 to 100", /*open_least=*/true},
+                              parameters.repetition_penalty));
+  NESTOR_RETURN_IF_ERROR(read(proto.has_presence_penalty(), proto.presence_penalty(),
+                              "sampling.presence_penalty", {-2, 2, "-2 to 2"}, parameters.presence_penalty));
+  NESTOR_RETURN_IF_ERROR(read(proto.has_frequency_penalty(), proto.frequency_penalty(),
+                              "sampling.frequency_penalty", {-2, 2, "-2 to 2"},
+                              parameters.frequency_penalty));
   if (proto.has_top_k()) {
-    if (proto.top_k() < 0) return InvalidField("sampling.top_k", StrCat("expected 0 or more, found ", proto.top_k()));
+    if (proto.top_k() < 0)
+      return InvalidField("sampling.top_k", StrCat("expected 0 or more, found ", proto.top_k()));
     parameters.top_k = proto.top_k();
   }
   NESTOR_RETURN_IF_ERROR(ReadLogitBias(proto, config.vocab_size, parameters));
@@ -225,13 +238,15 @@ absl::StatusOr<PlanRequest> ReadPlanRequest(const v1::Generation& generation) {
   if (generation.has_max_output_tokens()) request.max_output_tokens = generation.max_output_tokens();
   NESTOR_ASSIGN_OR_RETURN(request.handoff, ReadHandoff(generation.handoff()));
   if (!v1::BudgetPolicy_IsValid(generation.budget_policy())) {
-    return InvalidField("budget_policy", StrCat("expected a known value, found ", generation.budget_policy()));
+    return InvalidField("budget_policy",
+                        StrCat("expected a known value, found ", generation.budget_policy()));
   }
   request.best_effort = generation.budget_policy() == v1::BUDGET_POLICY_BEST_EFFORT;
   return request;
 }
 
-absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation, const ModelConfig& config) {
+absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation,
+                                                        const ModelConfig& config) {
   GenerationRequest request;
   NESTOR_ASSIGN_OR_RETURN(request.sampling, ReadSampling(generation.sampling(), config));
   NESTOR_RETURN_IF_ERROR(ReadStopStrings(generation, request));

@@ -24,7 +24,8 @@ absl::StatusOr<PromptSource> ReadPrompt(const v1::Generation& generation);
 absl::StatusOr<PlanRequest> ReadPlanRequest(const v1::Generation& generation);
 
 // Everything else. Defaults come from the model's generation config; a missing seed is drawn at random.
-absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation, const ModelConfig& config);
+absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation,
+                                                        const ModelConfig& config);
 
 // What the request says of thinking.
 std::optional<bool> ReadThinkingEnabled(const v1::Generation& generation);

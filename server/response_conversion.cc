@@ -78,10 +78,12 @@ v1::Timings ToProto(const Timings& timings, int generated_tokens) {
   if (timings.first_token) {
     Set(*timings.first_token, proto.mutable_time_to_first_token());
     if (generated_tokens > 1) {
-      Set((timings.total - *timings.first_token) / (generated_tokens - 1), proto.mutable_time_per_output_token());
+      Set((timings.total - *timings.first_token) / (generated_tokens - 1),
+          proto.mutable_time_per_output_token());
     }
   }
-  if (timings.first_answer_token) Set(*timings.first_answer_token, proto.mutable_time_to_first_answer_token());
+  if (timings.first_answer_token)
+    Set(*timings.first_answer_token, proto.mutable_time_to_first_answer_token());
   return proto;
 }
 
@@ -93,13 +95,15 @@ v1::Quality ToProto(const QualityRow& row) {
   proto.set_handoff(ToProto(row.handoff));
   proto.set_accuracy(row.accuracy);
   proto.set_mean_thinking_tokens(row.mean_thinking_tokens);
-  for (const auto& [task, accuracy] : row.accuracy_by_task) (*proto.mutable_accuracy_by_task())[task] = accuracy;
+  for (const auto& [task, accuracy] : row.accuracy_by_task)
+    (*proto.mutable_accuracy_by_task())[task] = accuracy;
   return proto;
 }
 
 }  // namespace
 
-v1::GenerationStart ToProto(const GenerationRequest& request, const std::string& model_name, const ModelFacts& facts) {
+v1::GenerationStart ToProto(const GenerationRequest& request, const std::string& model_name,
+                            const ModelFacts& facts) {
   v1::GenerationStart proto;
   proto.set_request_id(request.request_id);
   proto.set_model(model_name);
@@ -133,8 +137,8 @@ v1::GenerationEnd ToProto(const Outcome& outcome, bool thinks, const ModelFacts&
   proto.set_stop_string(outcome.stop_string);
   proto.set_thinking_truncated(outcome.thinking_truncated);
   *proto.mutable_usage() = ToProto(outcome.usage, thinks, facts);
-  *proto.mutable_timings() =
-      ToProto(outcome.timings, outcome.usage.thinking.generated_tokens + outcome.usage.answer.generated_tokens);
+  *proto.mutable_timings() = ToProto(
+      outcome.timings, outcome.usage.thinking.generated_tokens + outcome.usage.answer.generated_tokens);
   return proto;
 }
 

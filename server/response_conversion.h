@@ -12,7 +12,8 @@
 
 namespace nestor {
 
-v1::GenerationStart ToProto(const GenerationRequest& request, const std::string& model_name, const ModelFacts& facts);
+v1::GenerationStart ToProto(const GenerationRequest& request, const std::string& model_name,
+                            const ModelFacts& facts);
 
 // `with_tokens`: the client asked for token ids or logprobs.
 v1::GenerationDelta ToProto(const Delta& delta, bool with_tokens);

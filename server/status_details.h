@@ -12,8 +12,12 @@ namespace nestor {
 // ErrorInfo.domain of all our errors.
 inline constexpr std::string_view kErrorDomain = "nestor";
 
-// The same code and message; details: ErrorInfo (reason), BadRequest (field, put behind `field_prefix`), RetryInfo, as the
-// status carries them (engine/base/error_detail.h). Without a reason of its own, an error's reason is its code's name.
+// Where the engine's field paths begin in requests that hold a Generation.
+inline constexpr std::string_view kGenerationField = "generation.";
+
+// The same code and message; details: ErrorInfo (reason), BadRequest (field, put behind `field_prefix`),
+// RetryInfo, as the status carries them (engine/base/error_detail.h). Without a reason of its own, an error's
+// reason is its code's name.
 grpc::Status ToGrpcStatus(const absl::Status& status, std::string_view field_prefix = "");
 
 }  // namespace nestor

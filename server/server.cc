@@ -1,0 +1,83 @@
+#include "server/server.h"
+
+#include <chrono>
+#include <thread>
+
+#include "engine/base/status_macros.h"
+#include "engine/base/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/server_builder.h"
+#include "server/response_conversion.h"
+
+namespace nestor {
+namespace {
+
+constexpr int kWorkers = 2;
+
+// Clients may ping every ten seconds, also between calls: long generations go through proxies that need it.
+void AllowKeepalive(grpc::ServerBuilder& builder) {
+  constexpr int kPingIntervalMs = 10'000;
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+}  // namespace
+
+Server::Server(Engine& engine, const ServerOptions& options)
+    : engine_(engine),
+      workers_(kWorkers, options.pending_max),
+      generation_service_(engine, options.model_name, workers_, calls_),
+      model_service_(DescribeModel(engine, options.model_name)) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine& engine, const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server(engine, options));
+  NESTOR_RETURN_IF_ERROR(server->Listen(options));
+  return server;
+}
+
+absl::Status Server::Listen(const ServerOptions& options) {
+  grpc::EnableDefaultHealthCheckService(true);
+  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  int port = -1;
+  if (!options.address.empty()) {
+    builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
+    // Two servers on one port would share its clients in turn.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  }
+  builder.SetMaxReceiveMessageSize(options.receive_bytes_max);
+  AllowKeepalive(builder);
+  builder.RegisterService(&generation_service_);
+  builder.RegisterService(&model_service_);
+  grpc_server_ = builder.BuildAndStart();
+  if (grpc_server_ == nullptr || port == 0) {
+    return absl::UnavailableError(
+        StrCat("address: expected one that can be bound, found '", options.address, "'"));
+  }
+  port_ = options.address.empty() ? 0 : port;
+  grpc::HealthCheckServiceInterface* const health = grpc_server_->GetHealthCheckService();
+  health->SetServingStatus(v1::GenerationService::service_full_name(), true);
+  health->SetServingStatus(v1::ModelService::service_full_name(), true);
+  return absl::OkStatus();
+}
+
+Server::~Server() {
+  if (grpc_server_ != nullptr) Drain(absl::ZeroDuration());
+}
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() { return grpc_server_->InProcessChannel({}); }
+
+bool Server::Drain(absl::Duration timeout) {
+  grpc_server_->GetHealthCheckService()->Shutdown();
+  engine_.StopAdmission();
+  const bool drained = calls_.AwaitNone(timeout);
+  if (!drained) calls_.CancelAll();
+  constexpr auto kGoodbye = std::chrono::seconds(5);  // for cancelled calls to end and clients to hear of it
+  grpc_server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+  grpc_server_->Wait();
+  grpc_server_.reset();
+  return drained;
+}
+
+}  // namespace nestor

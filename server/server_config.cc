@@ -1,0 +1,94 @@
+#include "server/server_config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <sstream>
+
+#include "boost/program_options.hpp"
+#include "engine/base/str_cat.h"
+#include "spdlog/common.h"
+
+namespace nestor {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description Describe(ServerConfig& config) {
+  const auto value = [](auto& target) { return po::value(&target)->default_value(target); };
+  po::options_description options("Options (each also as an environment variable: --rows-max is NESTOR_ROWS_MAX)", 110);
+  options.add_options()
+      ("model", po::value(&config.model_directory), "checkpoint folder to serve (required)")
+      ("model-name", po::value(&config.server.model_name)->default_value("", "the folder's name"), "name in the API")
+      ("address", value(config.server.address), "where to listen; port 0 takes any free port")
+      ("sequences-max", value(config.engine.sequences_max), "requests that run at once")
+      ("cache-bytes", value(config.engine.cache_bytes), "bound of recurrent state and KV cache together")
+      ("rows-max", value(config.engine.rows_max), "token positions in one step, at least 64")
+      ("queue-max", value(config.engine.queue_max), "requests that wait; more are refused")
+      ("default-max-output-tokens", value(config.engine.default_max_output_tokens),
+       "for requests that name no limit")
+      ("receive-bytes-max", value(config.server.receive_bytes_max), "size of one request message")
+      ("pending-max", value(config.server.pending_max), "requests that are being read; more are refused")
+      ("reflection", value(config.server.reflection), "gRPC server reflection")
+      ("drain-seconds", value(config.drain_seconds), "how long open requests may go on after SIGTERM")
+      ("log-level", value(config.log_level), "trace, debug, info, warning, error, critical or off")
+      ("help", po::bool_switch(&config.help), "print this and leave");
+  return options;
+}
+
+// NESTOR_ROWS_MAX -> rows-max; other variables are none of ours.
+std::string FlagOfVariable(const std::string& variable) {
+  constexpr std::string_view kPrefix = "NESTOR_";
+  if (!variable.starts_with(kPrefix)) return "";
+  std::string flag = variable.substr(kPrefix.size());
+  std::transform(flag.begin(), flag.end(), flag.begin(),
+                 [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
+  return flag;
+}
+
+absl::Status Check(const ServerConfig& config) {
+  const auto error = [](std::string_view flag, std::string_view expected, const auto& found) {
+    return absl::InvalidArgumentError(StrCat("--", flag, ": expected ", expected, ", found ", found));
+  };
+  if (config.model_directory.empty()) return error("model", "a checkpoint folder", "nothing");
+  if (config.server.address.empty()) return error("address", "HOST:PORT", "nothing");
+  if (config.server.receive_bytes_max < 1) return error("receive-bytes-max", "1 or more", config.server.receive_bytes_max);
+  if (config.server.pending_max < 1) return error("pending-max", "1 or more", config.server.pending_max);
+  if (!(config.drain_seconds >= 0)) return error("drain-seconds", "0 or more", config.drain_seconds);
+  if (spdlog::level::from_str(config.log_level) == spdlog::level::off && config.log_level != "off") {
+    return error("log-level", "a level", config.log_level);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ServerConfig> ParseServerConfig(int argc, const char* const* argv) {
+  ServerConfig config;
+  const po::options_description options = Describe(config);
+  try {
+    po::variables_map values;
+    const po::positional_options_description no_positional;
+    po::store(po::command_line_parser(argc, argv).options(options).positional(no_positional).run(), values);
+    po::store(po::parse_environment(options, FlagOfVariable), values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  if (config.help) return config;
+  if (config.server.model_name.empty()) {
+    const std::filesystem::path directory(config.model_directory);
+    config.server.model_name = (directory.has_filename() ? directory : directory.parent_path()).filename().string();
+  }
+  if (const absl::Status status = Check(config); !status.ok()) return status;
+  return config;
+}
+
+std::string ServerUsage() {
+  ServerConfig defaults;
+  std::ostringstream usage;
+  usage << "Usage: nestor-server --model DIR [options]\n\n" << Describe(defaults);
+  return usage.str();
+}
+
+}  // namespace nestor
