@@ -2,26 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include "engine/base/json.h"
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "engine/checkpoint/untrusted_json.h"
 
 namespace nestor {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;               // of the header's length, little-endian
 constexpr uint64_t kHeaderBytesMax = 100'000'000;  // as in the reference implementation
-
-std::string ShapeWords(absl::Span<const int64_t> shape) {
-  std::string words = "[";
-  for (const int64_t dimension : shape) StrAppend(&words, words.size() > 1 ? ", " : "", dimension);
-  return words + "]";
-}
 
 // The product of the dimensions and the element size; nullopt where it does not fit or a dimension is
 // negative.
@@ -49,13 +43,13 @@ class EntryReader {
                             ReadSizes(Member(entry, "data_offsets"), "data_offsets"));
     if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_.size()) {
       return Error(StrCat("data_offsets [begin, end] within ", data_.size(), " bytes of data"),
-                   ShapeWords(offsets));
+                   DescribeShape(offsets));
     }
     const std::optional<uint64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
     const uint64_t found = static_cast<uint64_t>(offsets[1] - offsets[0]);
     if (bytes != found) {
       return Error(StrCat(bytes ? StrCat(*bytes) : "a number of", " bytes for ", DTypeName(tensor.dtype), " ",
-                          ShapeWords(tensor.shape)),
+                          DescribeShape(tensor.shape)),
                    StrCat(found, " bytes"));
     }
     tensor.bytes = data_.subspan(offsets[0], found);
@@ -142,12 +136,35 @@ absl::Status CheckCoverage(const std::string& path, const std::map<std::string, 
   return absl::OkStatus();
 }
 
+// The header of a file that holds the tensors in this order, padded so that the data begin aligned.
+std::string WrittenHeader(absl::Span<const TensorHeader> tensors) {
+  Json header = {{"__metadata__", {{"format", "pt"}}}};
+  uint64_t offset = 0;
+  for (const TensorHeader& tensor : tensors) {
+    const std::optional<uint64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
+    NESTOR_CHECK(bytes.has_value()) << tensor.name;
+    header[tensor.name] = {{"dtype", std::string(DTypeName(tensor.dtype))},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + *bytes}}};
+    offset += *bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  return text;
+}
+
 }  // namespace
 
 int64_t Tensor::element_count() const { return static_cast<int64_t>(bytes.size()) / ByteSize(dtype); }
 
+std::string DescribeShape(absl::Span<const int64_t> shape) {
+  std::string words = "[";
+  for (const int64_t dimension : shape) StrAppend(&words, words.size() > 1 ? ", " : "", dimension);
+  return words + "]";
+}
+
 std::string Describe(const Tensor& tensor) {
-  return StrCat(DTypeName(tensor.dtype), " ", ShapeWords(tensor.shape));
+  return StrCat(DTypeName(tensor.dtype), " ", DescribeShape(tensor.shape));
 }
 
 SafetensorsFile::SafetensorsFile(MappedFile file, std::map<std::string, Tensor> tensors)
@@ -156,7 +173,7 @@ SafetensorsFile::SafetensorsFile(MappedFile file, std::map<std::string, Tensor> 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   NESTOR_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   NESTOR_ASSIGN_OR_RETURN(const std::string_view header_text, HeaderText(file));
-  NESTOR_ASSIGN_OR_RETURN(const Json header, ParseJson(header_text, StrCat(path, ": header")));
+  NESTOR_ASSIGN_OR_RETURN(const Json header, ParseUntrustedJson(header_text, StrCat(path, ": header")));
   if (!header.is_object()) {
     return absl::InvalidArgumentError(
         StrCat(path, ": header: expected an object, found ", JsonExcerpt(header)));
@@ -171,24 +188,17 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   return SafetensorsFile(std::move(file), std::move(tensors));
 }
 
-absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors) {
-  Json header = {{"__metadata__", {{"format", "pt"}}}};
-  uint64_t offset = 0;
-  for (const NamedTensor& tensor : tensors) {
-    header[tensor.name] = {{"dtype", std::string(DTypeName(tensor.dtype))},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + tensor.bytes.size()}}};
-    offset += tensor.bytes.size();
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // the data begin aligned
+absl::Status WriteSafetensors(const std::string& path, absl::Span<const TensorHeader> tensors,
+                              const std::function<std::vector<std::byte>(size_t)>& bytes_of) {
+  const std::string text = WrittenHeader(tensors);
   const uint64_t length = text.size();
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(&length), kLengthBytes);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  for (const NamedTensor& tensor : tensors) {
-    file.write(reinterpret_cast<const char*>(tensor.bytes.data()),
-               static_cast<std::streamsize>(tensor.bytes.size()));
+  for (size_t i = 0; i < tensors.size() && file; ++i) {
+    const std::vector<std::byte> bytes = bytes_of(i);
+    NESTOR_CHECK(bytes.size() == TensorBytes(tensors[i].dtype, tensors[i].shape)) << tensors[i].name;
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   file.close();
   if (!file) return absl::FailedPreconditionError(StrCat(path, ": cannot be written"));

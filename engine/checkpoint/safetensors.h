@@ -3,6 +3,9 @@
 #ifndef NESTOR_ENGINE_CHECKPOINT_SAFETENSORS_H_
 #define NESTOR_ENGINE_CHECKPOINT_SAFETENSORS_H_
 
+#include <cstdint>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +28,8 @@ struct Tensor {
 
 // "BF16 [10304, 2688]", for messages.
 std::string Describe(const Tensor& tensor);
+// "[10304, 2688]"
+std::string DescribeShape(absl::Span<const int64_t> shape);
 
 class SafetensorsFile {
  public:
@@ -44,15 +49,17 @@ class SafetensorsFile {
   std::map<std::string, Tensor> tensors_;
 };
 
-// A tensor to be written; `bytes` must be shape × element size long.
-struct NamedTensor {
+// A tensor to be written.
+struct TensorHeader {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  absl::Span<const std::byte> bytes;
 };
 
-absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors);
+// Writes a file tensor by tensor: `bytes_of(i)` gives the bytes of tensors[i], shape × element size of them,
+// and is asked once for each, in order, so that only one tensor need be in memory.
+absl::Status WriteSafetensors(const std::string& path, absl::Span<const TensorHeader> tensors,
+                              const std::function<std::vector<std::byte>(size_t)>& bytes_of);
 
 }  // namespace nestor
 

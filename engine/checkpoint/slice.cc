@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -11,6 +10,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "engine/checkpoint/untrusted_json.h"
 
 namespace nestor {
 namespace {
@@ -67,7 +67,7 @@ std::vector<LayerShape> ActiveLayers(const SubmodelShape& submodel) {
 
 // The parent's config.json with the submodel's dimensions.
 absl::StatusOr<Json> SliceConfig(const Checkpoint& checkpoint, const SubmodelShape& submodel) {
-  NESTOR_ASSIGN_OR_RETURN(Json config, ReadJsonFile(checkpoint.directory() + "/config.json"));
+  NESTOR_ASSIGN_OR_RETURN(Json config, ReadPythonJson(checkpoint.directory() + "/config.json"));
   const std::vector<LayerShape> layers = ActiveLayers(submodel);
   std::string pattern;
   for (const LayerShape& layer : layers) pattern += LayerLetter(layer.kind);
@@ -83,7 +83,9 @@ absl::StatusOr<Json> SliceConfig(const Checkpoint& checkpoint, const SubmodelSha
   set("intermediate_size", LayerKind::kMlp, &LayerShape::mlp_width);
   set("n_routed_experts", LayerKind::kMoe, &LayerShape::routed_experts);
   set("moe_intermediate_size", LayerKind::kMoe, &LayerShape::expert_width);
-  if (config.contains("moe_shared_expert_intermediate_size")) {
+  const bool shares = std::any_of(layers.begin(), layers.end(),
+                                  [](const LayerShape& layer) { return layer.shared_expert_width > 0; });
+  if (shares) {
     set("moe_shared_expert_intermediate_size", LayerKind::kMoe, &LayerShape::shared_expert_width);
     config["n_shared_experts"] = 1;  // the width above is that of all shared experts together
   }
@@ -96,19 +98,21 @@ absl::Status WriteWeights(const Checkpoint& checkpoint, const SubmodelShape& sub
   std::vector<int> new_index;  // parent layer -> layer of the slice
   int next = 0;
   for (const LayerShape& layer : submodel.layers) new_index.push_back(layer.active ? next++ : -1);
-  std::vector<std::vector<std::byte>> storage;
-  std::vector<NamedTensor> tensors;
-  for (const TensorSpec& spec : TensorSchema(config)) {
+  std::vector<TensorSpec> specs;
+  std::vector<TensorHeader> headers;
+  for (TensorSpec& spec : TensorSchema(config)) {
     if (!Uses(submodel, spec)) continue;
+    const int layer = spec.layer < 0 ? -1 : new_index[spec.layer];
+    headers.push_back({TensorName(spec.role, layer, spec.expert), checkpoint.tensor(spec.name).dtype,
+                       ShapeOf(spec, config, submodel)});
+    specs.push_back(std::move(spec));
+  }
+  return WriteSafetensors(path, headers, [&](size_t index) {
+    const TensorSpec& spec = specs[index];
     std::vector<Extents> kept;
     for (const Axis axis : spec.axes) kept.push_back(Kept(axis, spec.layer, config, submodel));
-    const Tensor& tensor = checkpoint.tensor(spec.name);
-    storage.push_back(Gather(tensor, kept));
-    const int layer = spec.layer < 0 ? -1 : new_index[spec.layer];
-    tensors.push_back({TensorName(spec.role, layer, spec.expert), tensor.dtype,
-                       ShapeOf(spec, config, submodel), storage.back()});
-  }
-  return WriteSafetensors(path, tensors);
+    return Gather(checkpoint.tensor(spec.name), kept);
+  });
 }
 
 absl::Status FileSystemError(const std::string& path, const std::error_code& error) {
@@ -146,12 +150,17 @@ absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel_
                         const std::string& output_directory) {
   NESTOR_ASSIGN_OR_RETURN(const SubmodelShape* const submodel, FindSubmodel(checkpoint, submodel_name));
   std::error_code error;
-  if (fs::exists(output_directory) && !fs::is_empty(output_directory, error)) {
+  const fs::file_status found = fs::status(output_directory, error);
+  const bool is_free =
+      !fs::exists(found) || (fs::is_directory(found) && fs::is_empty(output_directory, error));
+  if (!is_free) {
     return absl::FailedPreconditionError(
         StrCat(output_directory, ": expected no such folder or an empty one"));
   }
   // A failure leaves nothing that looks like a checkpoint: the folder gets its name when it is complete.
-  const std::string partial = StrCat(output_directory, ".partial.", getpid());
+  std::string partial = output_directory;
+  while (partial.size() > 1 && partial.back() == '/') partial.pop_back();  // beside the folder, not in it
+  StrAppend(&partial, ".partial.", getpid());
   fs::create_directories(partial, error);
   if (error) return FileSystemError(partial, error);
   absl::Status status = WriteFolder(checkpoint, *submodel, partial);
