@@ -9,6 +9,7 @@ bin="${1:?usage: scripts/run.sh BIN_FOLDER CHECKPOINT}"
 checkpoint="${2:?usage: scripts/run.sh BIN_FOLDER CHECKPOINT}"
 question="Sort 17 4 79 50 49 in ascending order."
 
-printf '\nquestion: %s\nthinks: 0.5m, answers: 2.5m\n\n' "$question"
+printf '\nquestion: %s\n\n' "$question"
 exec timeout --kill-after=10 180 .venv/bin/python scripts/with_server.py "$bin" "$checkpoint" \
-  "$bin/nestor" generate --server '{server}' --thinking-submodel 0.5m --answer-submodel 2.5m --temperature 0 "$question"
+  "$bin/nestor" generate --server '{server}' --output text --thinking-submodel 0.5m --answer-submodel 2.5m \
+  --temperature 0 "$question"
