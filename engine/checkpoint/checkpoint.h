@@ -19,10 +19,10 @@ namespace nestor {
 // across moves.
 class Checkpoint {
  public:
-  // Opens model.safetensors or the shards of model.safetensors.index.json (a shard boundary may fall
-  // anywhere, inside an expert too) and checks that every tensor of TensorSchema is there once, with its
-  // shape and a float dtype, and that nothing unexpected is (mtp.* is allowed and ignored). Name prefixes
-  // `backbone.` and `model.` are accepted. 8-bit and 4-bit weights are refused by name.
+  // Opens the folder's weight files (weight_files.h; a shard boundary may fall anywhere, inside an expert
+  // too) and checks that every tensor of TensorSchema is there once, with its shape and a float dtype, and
+  // that nothing unexpected is (mtp.* is allowed and ignored). Name prefixes `backbone.` and `model.` are
+  // accepted, and a layer's experts stacked in one tensor. 8-bit and 4-bit weights are refused by name.
   static absl::StatusOr<Checkpoint> Open(const std::string& directory);
 
   const std::string& directory() const { return directory_; }

@@ -132,14 +132,12 @@ absl::Status ReadThinking(JsonReader& outer, std::string_view source, ElasticDes
   return reader.CheckAllRead();
 }
 
-absl::Status ReadTasks(JsonReader& reader, QualityRow& row) {
-  const Json* const tasks = reader.Find({"by_task"});
-  if (tasks == nullptr) return absl::OkStatus();
-  if (!tasks->is_object()) return reader.Error("by_task", "an object of accuracies", *tasks);
-  for (const auto& [task, accuracy] : tasks->items()) {
-    if (!accuracy.is_number())
-      return reader.Error(StrCat("by_task.", task), "a number from 0 to 1", accuracy);
-    row.accuracy_by_task[task] = accuracy.get<double>();
+absl::Status ReadTasks(JsonReader& outer, std::string_view source, std::string_view path, QualityRow& row) {
+  const Json* const json = outer.Find({"by_task"});
+  if (json == nullptr) return absl::OkStatus();
+  NESTOR_ASSIGN_OR_RETURN(JsonReader reader, JsonReader::Create(*json, source, StrCat(path, "by_task.")));
+  for (const auto& [task, accuracy] : json->items()) {
+    NESTOR_ASSIGN_OR_RETURN(row.accuracy_by_task[task], reader.Number({task}, 0, 1));
   }
   return absl::OkStatus();
 }
@@ -158,19 +156,20 @@ absl::StatusOr<QualityRow> ReadQualityRow(const Json& json, std::string_view sou
   NESTOR_ASSIGN_OR_RETURN(JsonReader reader, JsonReader::Create(json, source, path));
   QualityRow row;
   NESTOR_ASSIGN_OR_RETURN(const bool thinks, reader.BoolOr({"enable_thinking"}, true));
-  if (reader.Find({"thinking"}) || thinks) {
+  const Json* const thinking = reader.Find({"thinking"});
+  if (thinks) {
     NESTOR_ASSIGN_OR_RETURN(row.thinking_submodel, ReadSubmodelName(reader, "thinking", submodels));
+  } else if (thinking != nullptr) {
+    return reader.Error("thinking", "null, as enable_thinking is false", *thinking);
   }
   NESTOR_ASSIGN_OR_RETURN(row.answer_submodel, ReadSubmodelName(reader, "answer", submodels));
   if (reader.Find({"max_thinking_tokens"})) {
     NESTOR_ASSIGN_OR_RETURN(row.max_thinking_tokens, reader.Int({"max_thinking_tokens"}, 0, kNoBound));
   }
   NESTOR_ASSIGN_OR_RETURN(row.handoff, ReadHandoffWord(reader, "handoff"));
-  NESTOR_ASSIGN_OR_RETURN(row.accuracy, reader.NumberOr({"accuracy"}, -1));
-  if (row.accuracy < 0 || row.accuracy > 1)
-    return reader.Error("accuracy", "a number from 0 to 1", row.accuracy);
-  NESTOR_ASSIGN_OR_RETURN(row.mean_thinking_tokens, reader.NumberOr({"mean_thinking_tokens"}, 0));
-  NESTOR_RETURN_IF_ERROR(ReadTasks(reader, row));
+  NESTOR_ASSIGN_OR_RETURN(row.accuracy, reader.Number({"accuracy"}, 0, 1));
+  NESTOR_ASSIGN_OR_RETURN(row.mean_thinking_tokens, reader.NumberOr({"mean_thinking_tokens"}, 0, 1e9, 0));
+  NESTOR_RETURN_IF_ERROR(ReadTasks(reader, source, path, row));
   NESTOR_RETURN_IF_ERROR(reader.CheckAllRead());
   return row;
 }
@@ -219,7 +218,10 @@ std::optional<std::string> TransplantObstacle(const SubmodelShape& from, const S
   for (size_t i = 0; i < from.layers.size(); ++i) {
     const LayerShape& a = from.layers[i];
     const LayerShape& b = to.layers[i];
-    if (a.active != b.active) return StrCat("layer ", i, ": active against skipped");
+    if (a.active != b.active) {
+      return StrCat("layer ", i, ": ", a.active ? "active against skipped" : "skipped against active");
+    }
+    if (!a.active) continue;  // no state
     if (a.mamba_heads != b.mamba_heads) {
       return StrCat("layer ", i, ": ", a.mamba_heads, " Mamba heads against ", b.mamba_heads);
     }

@@ -22,7 +22,7 @@ struct WidthAxis {
 };
 
 // Reads the axis into every layer of its kind. Without such layers the key is not needed and not looked at
-// (config.json of real models keeps it). A list may also have one value for each layer of the kind.
+// (config.json of real models keeps it). A list may also have one value for each layer of the kind alone.
 absl::Status ReadWidths(JsonReader& reader, const WidthAxis& axis, std::vector<LayerShape>& layers);
 
 // Reads the axis if the key is there, into the layers of its kind, none wider than in `parent`. A list needs
@@ -30,8 +30,8 @@ absl::Status ReadWidths(JsonReader& reader, const WidthAxis& axis, std::vector<L
 absl::Status CutWidths(JsonReader& reader, const WidthAxis& axis, const std::vector<LayerShape>& parent,
                        std::vector<LayerShape>& layers);
 
-// What divides what: Mamba heads by groups, query heads by KV heads, experts by router groups with enough for
-// every token.
+// What divides what: Mamba heads by groups, query heads by KV heads, experts by router groups, each large
+// enough, with enough experts for every token.
 absl::Status CheckDivisions(const ModelConfig& config, const SubmodelShape& submodel,
                             std::string_view source);
 

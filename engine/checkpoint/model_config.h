@@ -27,8 +27,8 @@ struct LayerShape {
   int mlp_width = 0;       // -: intermediate_size
   int routed_experts = 0;  // E
   int expert_width = 0;    // E: moe_intermediate_size
-  int shared_expert_width =
-      0;  // E: moe_shared_expert_intermediate_size * n_shared_experts; 0 = no shared expert
+  // E: moe_shared_expert_intermediate_size * n_shared_experts; 0: no shared expert.
+  int shared_expert_width = 0;
 
   bool operator==(const LayerShape&) const = default;
 };
@@ -85,6 +85,11 @@ struct ModelConfig {
 // (null where the axis does not apply), a `nestor-checkpoint slice` of a heterogeneous submodel.
 // INVALID_ARGUMENT names the key, what was expected and what was found; UNIMPLEMENTED names a feature of the
 // family that Nestor does not run (biases, Puzzle blocks, …).
+//
+// Not read, because nothing at run time depends on them: rope_theta and partial_rotary_factor (the family has
+// no RoPE), expand (the Mamba width is heads × head size), time_step_min, _max and _floor (initialisation;
+// the run-time clamp is time_step_limit), chunk_size, dtypes (each tensor has its own) and multi-token
+// prediction. All arithmetic and state are float32, whatever mamba_ssm_cache_dtype and residual_in_fp32 say.
 absl::StatusOr<ModelConfig> ParseModelConfig(const Json& config, std::string_view source);
 
 // Adds generation_config.json to `config`: eos and bos ids, default sampling.

@@ -4,7 +4,6 @@
 #define NESTOR_ENGINE_CHECKPOINT_SAFETENSORS_H_
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
