@@ -2,15 +2,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
-#include "engine/checkpoint/untrusted_json.h"
+#include "engine/checkpoint/slice_config.h"
 
 namespace nestor {
 namespace {
@@ -18,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Files that belong to the model as a whole and are copied as they are.
-constexpr const char* kCopiedFiles[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                                        "chat_template.jinja", "generation_config.json"};
+constexpr const char* kCopiedFiles[] = {
+    "tokenizer.json",         "tokenizer_config.json",       "special_tokens_map.json", "chat_template.jinja",
+    "generation_config.json", "configuration_nemotron_h.py", "modeling_nemotron_h.py"};
 
 // The kept elements of a tensor of up to three dimensions, side by side.
 std::vector<std::byte> Gather(const Tensor& tensor, const std::vector<Extents>& kept) {
@@ -41,55 +40,6 @@ std::vector<std::byte> Gather(const Tensor& tensor, const std::vector<Extents>& 
   };
   gather(gather, 0, 0);
   return bytes;
-}
-
-// One number where all layers of the kind agree, else a list with one value a layer.
-Json WidthJson(const std::vector<LayerShape>& layers, LayerKind kind, int LayerShape::*field) {
-  Json list = Json::array();
-  std::optional<int> common;
-  bool uniform = true;
-  for (const LayerShape& layer : layers) {
-    const bool applies = layer.kind == kind;
-    list.push_back(applies ? Json(layer.*field) : Json());
-    if (!applies) continue;
-    uniform = uniform && common.value_or(layer.*field) == layer.*field;
-    common = layer.*field;
-  }
-  return uniform ? Json(common.value_or(0)) : list;
-}
-
-std::vector<LayerShape> ActiveLayers(const SubmodelShape& submodel) {
-  std::vector<LayerShape> layers;
-  std::copy_if(submodel.layers.begin(), submodel.layers.end(), std::back_inserter(layers),
-               [](const LayerShape& layer) { return layer.active; });
-  return layers;
-}
-
-// The parent's config.json with the submodel's dimensions.
-absl::StatusOr<Json> SliceConfig(const Checkpoint& checkpoint, const SubmodelShape& submodel) {
-  NESTOR_ASSIGN_OR_RETURN(Json config, ReadPythonJson(checkpoint.directory() + "/config.json"));
-  const std::vector<LayerShape> layers = ActiveLayers(submodel);
-  std::string pattern;
-  for (const LayerShape& layer : layers) pattern += LayerLetter(layer.kind);
-  for (const char* key : {"layers_block_type", "layer_types"}) config.erase(key);
-  config["hybrid_override_pattern"] = pattern;
-  config["num_hidden_layers"] = layers.size();
-  config["hidden_size"] = submodel.hidden_size;
-  const auto set = [&](const char* key, LayerKind kind, int LayerShape::*field) {
-    if (pattern.find(LayerLetter(kind)) != std::string::npos) config[key] = WidthJson(layers, kind, field);
-  };
-  set("mamba_num_heads", LayerKind::kMamba, &LayerShape::mamba_heads);
-  set("num_attention_heads", LayerKind::kAttention, &LayerShape::query_heads);
-  set("intermediate_size", LayerKind::kMlp, &LayerShape::mlp_width);
-  set("n_routed_experts", LayerKind::kMoe, &LayerShape::routed_experts);
-  set("moe_intermediate_size", LayerKind::kMoe, &LayerShape::expert_width);
-  const bool shares = std::any_of(layers.begin(), layers.end(),
-                                  [](const LayerShape& layer) { return layer.shared_expert_width > 0; });
-  if (shares) {
-    set("moe_shared_expert_intermediate_size", LayerKind::kMoe, &LayerShape::shared_expert_width);
-    config["n_shared_experts"] = 1;  // the width above is that of all shared experts together
-  }
-  return config;
 }
 
 absl::Status WriteWeights(const Checkpoint& checkpoint, const SubmodelShape& submodel,
@@ -123,6 +73,10 @@ absl::Status WriteFolder(const Checkpoint& checkpoint, const SubmodelShape& subm
                          const std::string& folder) {
   NESTOR_ASSIGN_OR_RETURN(const Json config, SliceConfig(checkpoint, submodel));
   NESTOR_RETURN_IF_ERROR(WriteFile(folder + "/config.json", config.dump(2) + "\n"));
+  if (checkpoint.has_elastic_descriptor()) {
+    NESTOR_ASSIGN_OR_RETURN(const Json descriptor, SliceDescriptor(checkpoint, submodel));
+    NESTOR_RETURN_IF_ERROR(WriteFile(folder + "/elastic.json", descriptor.dump(2) + "\n"));
+  }
   NESTOR_RETURN_IF_ERROR(WriteWeights(checkpoint, submodel, folder + "/model.safetensors"));
   for (const char* name : kCopiedFiles) {
     const std::string source = StrCat(checkpoint.directory(), "/", name);
@@ -165,7 +119,6 @@ absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel_
   if (error) return FileSystemError(partial, error);
   absl::Status status = WriteFolder(checkpoint, *submodel, partial);
   if (status.ok()) {
-    fs::remove(output_directory, error);
     fs::rename(partial, output_directory, error);
     if (error) status = FileSystemError(output_directory, error);
   }

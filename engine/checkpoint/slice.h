@@ -11,10 +11,11 @@
 namespace nestor {
 
 // Writes config.json (the submodel's dimensions; active layers renumbered), model.safetensors (stored dtypes,
-// values copied bit for bit) and copies of the tokenizer, template and generation files into
-// `output_directory`, which must not exist or be empty. A submodel whose layers differ among each other is
-// written with per-layer lists in config.json, which Nestor reads and Hugging Face does not. NOT_FOUND for an
-// unknown submodel, naming those that exist.
+// values copied bit for bit), copies of the tokenizer, template and generation files, and of elastic.json
+// what concerns this submodel (name, thinking markers, measured quality; Hugging Face does not read it) into
+// `output_directory`, which must not exist or be empty. A failure leaves no such folder. A submodel whose
+// layers differ among each other is written with per-layer lists in config.json, which Nestor reads and
+// Hugging Face does not. NOT_FOUND for an unknown submodel, naming those that exist.
 absl::Status WriteSlice(const Checkpoint& checkpoint, std::string_view submodel,
                         const std::string& output_directory);
 
