@@ -2,14 +2,13 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/engine/checkpoint/checkpoint_folder.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 
 namespace nestor {
 namespace {
-
-using testing::HasSubstr;
 
 class EveryCheckpoint : public testing::TestWithParam<std::string> {};
 
@@ -43,6 +42,16 @@ TEST(CheckpointTest, KeepsElementTypesAsStored) {
   EXPECT_EQ(checkpoint->tensor(TensorName(TensorRole::kRouter, 1)).dtype, DType::kF32);
 }
 
+TEST(CheckpointTest, AcceptsF16) {
+  CheckpointEditor editor(GoldenFolder("dense"));
+  editor.EditSafetensors("model.safetensors", [](Json& header, std::string&) {
+    header.at("backbone.norm_f.weight").at("dtype") = "F16";
+  });
+  const auto checkpoint = Checkpoint::Open(editor.directory());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->tensor("backbone.norm_f.weight").dtype, DType::kF16);
+}
+
 TEST(CheckpointTest, GenerationConfigOverridesTokenIds) {
   const auto checkpoint = Checkpoint::Open(AbacusFolder());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
@@ -60,99 +69,93 @@ TEST(CheckpointTest, TensorsKeepTheirAddressAcrossMoves) {
   EXPECT_EQ(moved.tensor(name).bytes.data(), before);
 }
 
-TEST(CheckpointTest, ReadsNamesOfNativeTransformers) {
-  CheckpointFolder folder("dense");
-  folder.EditTensors([](OwnedTensors& tensors) {
-    OwnedTensors renamed;
-    for (auto& [name, tensor] : tensors) {
-      const bool is_backbone = name.starts_with("backbone.");
-      renamed[is_backbone ? "model." + name.substr(9) : name] = std::move(tensor);
+// Turns the experts of layer 1 into one tensor for each side, as native transformers keep them.
+void StackExperts(Json& header, std::string& data) {
+  constexpr std::string_view kExperts = "backbone.layers.1.mixer.experts.";
+  Json stacked;
+  std::string stacked_data;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") continue;
+    const size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
+    const bool is_expert = name.starts_with(kExperts);
+    const std::string side = name.find("up_proj") != name.npos ? "up_proj" : "down_proj";
+    Json& target = stacked[is_expert ? StrCat(kExperts, side) : name];
+    if (target.is_null()) {
+      target = {{"dtype", entry["dtype"]}, {"shape", entry["shape"]}, {"data_offsets", {0, 0}}};
+      if (is_expert) target["shape"].insert(target["shape"].begin(), 8);
     }
-    renamed["model.embedding.weight"] = std::move(renamed.extract("model.embeddings.weight").mapped());
-    tensors = std::move(renamed);
-  });
-  EXPECT_EQ(folder.OpenError(), "");
+    target["bytes"] =
+        StrCat(target.value("bytes", ""), absl::BytesToHexString(data.substr(begin, end - begin)));
+  }
+  for (Json& entry : stacked) {
+    const std::string bytes = absl::HexStringToBytes(entry["bytes"].get<std::string>());
+    entry["data_offsets"] = {stacked_data.size(), stacked_data.size() + bytes.size()};
+    entry.erase("bytes");
+    stacked_data += bytes;
+  }
+  header = stacked;
+  data = stacked_data;
 }
 
 TEST(CheckpointTest, ReadsExpertsStackedInOneTensor) {
-  CheckpointFolder folder("latent");
-  const OwnedTensors before = ReadOwnedTensors(folder.file("model.safetensors"));
-  folder.EditTensors([](OwnedTensors& tensors) {
-    for (const std::string side : {"up_proj", "down_proj"}) {
-      OwnedTensor& stack = tensors["backbone.layers.1.mixer.experts." + side];
-      for (int expert = 0; expert < 8; ++expert) {
-        const std::string name =
-            "backbone.layers.1.mixer.experts." + std::to_string(expert) + "." + side + ".weight";
-        const OwnedTensor one = std::move(tensors.extract(name).mapped());
-        stack.dtype = one.dtype;
-        stack.shape = {8, one.shape[0], one.shape[1]};
-        stack.bytes.insert(stack.bytes.end(), one.bytes.begin(), one.bytes.end());
-      }
-    }
-  });
-  const auto checkpoint = Checkpoint::Open(folder.path());
+  CheckpointEditor editor(GoldenFolder("latent"));
+  const Checkpoint before = Checkpoint::Open(GoldenFolder("latent")).value();
+  editor.EditSafetensors("model.safetensors", &StackExperts);
+  const auto checkpoint = Checkpoint::Open(editor.directory());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  for (int expert = 0; expert < 8; ++expert) {
-    const std::string name = TensorName(TensorRole::kExpertDown, 1, expert);
-    const Tensor& tensor = checkpoint->tensor(name);
-    EXPECT_EQ(std::vector<std::byte>(tensor.bytes.begin(), tensor.bytes.end()), before.at(name).bytes);
+  for (const TensorSpec& spec : TensorSchema(checkpoint->config())) {
+    EXPECT_TRUE(checkpoint->tensor(spec.name).bytes == before.tensor(spec.name).bytes) << spec.name;
   }
 }
 
-TEST(CheckpointTest, TiedHeadIsTheEmbedding) {
-  for (const bool is_stored_too : {false, true}) {
-    CheckpointFolder folder("dense");
-    folder.EditJson("config.json", [](Json& config) { config["tie_word_embeddings"] = true; });
-    if (!is_stored_too) folder.EditTensors([](OwnedTensors& tensors) { tensors.erase("lm_head.weight"); });
-    const auto checkpoint = Checkpoint::Open(folder.path());
-    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-    EXPECT_EQ(checkpoint->tensor("lm_head.weight").bytes.data(),
-              checkpoint->tensor("backbone.embeddings.weight").bytes.data());
-  }
-}
-
-TEST(CheckpointTest, IgnoresMultiTokenPrediction) {
-  CheckpointFolder folder("dense");
-  folder.EditTensors([](OwnedTensors& tensors) {
-    tensors["mtp.layers.0.enorm.weight"] = tensors.at("backbone.norm_f.weight");
+TEST(CheckpointTest, TiedHeadNeedsNoTensor) {
+  CheckpointEditor editor(GoldenFolder("dense"));
+  editor.EditJson("config.json", [](Json& config) { config["tie_word_embeddings"] = true; });
+  editor.EditSafetensors("model.safetensors", [](Json& header, std::string&) {
+    header["mtp.head"] = header.at("lm_head.weight");  // its bytes stay, for no one
+    header.erase("lm_head.weight");
   });
-  EXPECT_EQ(folder.OpenError(), "");
-}
-
-TEST(CheckpointTest, AcceptsEveryFloatType) {
-  CheckpointFolder folder("dense");
-  folder.EditTensors([](OwnedTensors& tensors) { tensors.at("backbone.norm_f.weight").dtype = DType::kF16; });
-  const auto checkpoint = Checkpoint::Open(folder.path());
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_EQ(checkpoint->tensor("backbone.norm_f.weight").dtype, DType::kF16);
+  EXPECT_EQ(editor.Refusal(), "OK");
 }
 
 TEST(CheckpointTest, IndexGoesBeforeASingleFile) {
-  CheckpointFolder folder("moe");
-  folder.Write("model.safetensors", "not looked at");
-  EXPECT_EQ(folder.OpenError(), "");
+  CheckpointEditor editor(GoldenFolder("moe"));
+  editor.Write("model.safetensors", "not looked at");
+  EXPECT_EQ(editor.Refusal(), "OK");
 }
 
-TEST(CheckpointTest, RefusesQuantisedWeightsByTheirMetadata) {
-  EXPECT_EQ(CheckpointFolder("fp8").OpenError(),
-            "config.json: key 'quantization_config': expected BF16, F16 or F32 weights, found FP8 weights; "
-            "8-bit and 4-bit weights are not served yet");
-  EXPECT_EQ(CheckpointFolder("nvfp4").OpenError(),
-            "hf_quant_config.json: expected BF16, F16 or F32 weights, found NVFP4 weights; 8-bit and 4-bit "
-            "weights are not served yet");
-  EXPECT_EQ(Checkpoint::Open(GoldenFolder("fp8")).status().code(), absl::StatusCode::kUnimplemented);
+TEST(CheckpointTest, RefusesJsonThatIsNone) {
+  CheckpointEditor editor(GoldenFolder("moe"));
+  const std::string config = ReadFile(editor.PathOf("config.json")).value();
+  const auto refusal = [&](std::string_view number) {
+    std::string text = config;
+    text.replace(text.find("\"hidden_size\": 64"), 17, StrCat("\"hidden_size\": ", number));
+    editor.Write("config.json", text);
+    return editor.Refusal();
+  };
+  EXPECT_THAT(refusal("NaN"),
+              testing::StartsWith("INVALID_ARGUMENT: config.json: expected JSON, found an error"));
+  EXPECT_THAT(refusal("-Infinity"),
+              testing::StartsWith("INVALID_ARGUMENT: config.json: expected JSON, found"));
+  EXPECT_THAT(refusal("1e999"), testing::StartsWith("INVALID_ARGUMENT: config.json: expected JSON, found"));
+  EXPECT_EQ(
+      refusal("Infinity"),
+      "INVALID_ARGUMENT: config.json: key 'hidden_size': expected a whole number from 1 to 1048576, found "
+      "\"Infinity\"");
+  EXPECT_EQ(refusal(StrCat(std::string(5000, '['), std::string(5000, ']'))),
+            "INVALID_ARGUMENT: config.json: expected JSON nested at most 100 deep, found 5001");
 }
 
-TEST(CheckpointTest, RefusesQuantisedWeightsByTheirElementType) {
-  for (const auto& [golden, found] :
-       {std::pair{"fp8", "found F8_E4M3 ["}, std::pair{"nvfp4", "found U8 ["}}) {
-    CheckpointFolder folder(golden);
-    folder.Remove("hf_quant_config.json");
-    folder.EditJson("config.json", [](Json& config) { config.erase("quantization_config"); });
-    EXPECT_THAT(folder.OpenError(), HasSubstr(found));
-    EXPECT_THAT(folder.OpenError(), HasSubstr("8-bit and 4-bit weights are not served yet"));
-    EXPECT_EQ(Checkpoint::Open(folder.path()).status().code(), absl::StatusCode::kUnimplemented);
-  }
+TEST(CheckpointTest, RefusesFilesThatAreNone) {
+  CheckpointEditor editor(GoldenFolder("moe"));
+  editor.Write("elastic.json", "{");
+  EXPECT_THAT(editor.Refusal(), testing::StartsWith("INVALID_ARGUMENT: elastic.json: expected JSON"));
+  editor.Write("config.json", "");
+  EXPECT_THAT(editor.Refusal(), testing::HasSubstr("config.json: "));
+  editor.Remove("config.json");
+  EXPECT_EQ(editor.Refusal(), "NOT_FOUND: config.json: cannot be opened: No such file or directory");
+  std::filesystem::create_directory(editor.PathOf("config.json"));
+  EXPECT_THAT(editor.Refusal(), testing::HasSubstr("config.json: "));
 }
 
 }  // namespace

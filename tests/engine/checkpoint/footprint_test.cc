@@ -1,7 +1,7 @@
 #include "engine/checkpoint/footprint.h"
 
 #include "gtest/gtest.h"
-#include "tests/engine/checkpoint/checkpoint_folder.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 
 namespace nestor {
 namespace {

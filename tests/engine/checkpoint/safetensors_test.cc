@@ -17,9 +17,9 @@ class SafetensorsTest : public testing::Test {
   // Why a file with these bytes is refused, without its path; "OK" where it is not.
   std::string Refusal(std::string_view bytes) const {
     EXPECT_TRUE(WriteFile(path(), bytes).ok());
-    std::string text = SafetensorsFile::Open(path()).status().ToString();
-    if (const size_t at = text.find(path()); at != text.npos) text.replace(at, path().size(), "x");
-    return text;
+    const std::string text = SafetensorsFile::Open(path()).status().ToString();
+    const size_t at = text.find(path());
+    return at == text.npos ? text : StrCat(text.substr(0, at), "x", text.substr(at + path().size()));
   }
 
   // The same for a file of one tensor `t` with 8 bytes of data.
@@ -60,11 +60,11 @@ TEST_F(SafetensorsTest, RefusesWhatIsNoSafetensorsFile) {
   EXPECT_EQ(Refusal("1234567"),
             "INVALID_ARGUMENT: x: expected a safetensors file of at least 8 bytes, found 7");
   EXPECT_THAT(Refusal(SafetensorsBytes("{nonsense}", "")),
-              HasSubstr("INVALID_ARGUMENT: x: header: expected JSON, found an error at byte 2"));
+              HasSubstr("INVALID_ARGUMENT: x: header: expected JSON, found an error at byte 3"));
   EXPECT_EQ(Refusal(SafetensorsBytes("[1]", "")),
             "INVALID_ARGUMENT: x: header: expected an object, found [1]");
   EXPECT_THAT(SafetensorsFile::Open(folder_.path() + "/absent").status().ToString(),
-              HasSubstr("NOT_FOUND: " + folder_.path() + "/absent"));
+              HasSubstr(StrCat("NOT_FOUND: ", folder_.path(), "/absent")));
   EXPECT_EQ(SafetensorsFile::Open(folder_.path()).status().message(),
             folder_.path() + ": expected a regular file");
 }
@@ -72,7 +72,7 @@ TEST_F(SafetensorsTest, RefusesWhatIsNoSafetensorsFile) {
 TEST_F(SafetensorsTest, RefusesHeaderLengths) {
   const auto with_length = [](uint64_t length) {
     std::string bytes(reinterpret_cast<const char*>(&length), sizeof(length));
-    return bytes + "{}";
+    return StrCat(bytes, "{}");
   };
   EXPECT_EQ(
       Refusal(with_length(10'000'000'000)),
@@ -104,7 +104,7 @@ TEST_F(SafetensorsTest, RefusesTruncatedData) {
 }
 
 TEST_F(SafetensorsTest, RefusesBadEntries) {
-  const std::string where = "INVALID_ARGUMENT: x: tensor 't': expected ";
+  const std::string where("INVALID_ARGUMENT: x: tensor 't': expected ");
   EXPECT_EQ(TensorRefusal("7"), where + "an object, found 7");
   EXPECT_EQ(TensorRefusal(R"({"shape":[2],"data_offsets":[0,8]})"),
             where + "a dtype of F32, BF16, F16, F8_E4M3, U8, found null");
@@ -155,7 +155,7 @@ TEST_F(SafetensorsTest, RefusesOverlapAndGap) {
 }
 
 TEST_F(SafetensorsTest, RefusesDeepNesting) {
-  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const std::string deep = StrCat(std::string(1'000'000, '['), std::string(1'000'000, ']'));
   EXPECT_EQ(TensorRefusal(StrCat(R"({"dtype":)", deep, "}")),
             "INVALID_ARGUMENT: x: header: expected JSON nested at most 100 deep, found 1000002");
 }

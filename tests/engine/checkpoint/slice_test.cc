@@ -8,7 +8,7 @@
 #include "engine/checkpoint/footprint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/engine/checkpoint/checkpoint_folder.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 
 namespace nestor {
 namespace {
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Elastic, EverySlice,
 Json SliceConfigOf(const std::string& folder, std::string_view submodel) {
   const TemporaryFolder output;
   EXPECT_TRUE(WriteSlice(OpenOrDie(folder), submodel, output.path()).ok());
-  return Json::parse(*ReadFile(output.file("config.json")));
+  return Json::parse(*ReadFile(output.path() + "/config.json"));
 }
 
 TEST(SliceTest, UniformSubmodelIsAnOrdinaryConfigWithoutLists) {
@@ -133,7 +133,7 @@ TEST(SliceTest, KeepsTokenizerTemplateThinkingAndItsOwnQuality) {
   const Checkpoint parent = OpenOrDie(AbacusFolder());
   ASSERT_TRUE(WriteSlice(parent, "1.2m", output.path()).ok());
   for (const char* name : {"tokenizer.json", "chat_template.jinja", "generation_config.json"}) {
-    EXPECT_EQ(*ReadFile(output.file(name)), *ReadFile(AbacusFolder() + "/" + name)) << name;
+    EXPECT_EQ(*ReadFile(output.path() + "/" + name), *ReadFile(AbacusFolder() + "/" + name)) << name;
   }
   const Checkpoint slice = OpenOrDie(output.path());
   EXPECT_EQ(slice.elastic().submodels[0].name, "1.2m");
@@ -144,21 +144,22 @@ TEST(SliceTest, KeepsTokenizerTemplateThinkingAndItsOwnQuality) {
 }
 
 TEST(SliceTest, SharedExpertsBecomeOneOfTheirWidth) {
-  CheckpointFolder folder("latent");
+  CheckpointEditor folder(GoldenFolder("latent"));
   folder.EditJson("config.json", [](Json& config) {
     config["n_shared_experts"] = 2;
     config["moe_shared_expert_intermediate_size"] = 36;
   });
-  const Json config = SliceConfigOf(folder.path(), "medium");
+  const Json config = SliceConfigOf(folder.directory(), "medium");
   EXPECT_EQ(config["n_shared_experts"], 1);
   EXPECT_EQ(config["moe_shared_expert_intermediate_size"], 72);
 }
 
 TEST(SliceTest, TimeStepLimitStaysJson) {
-  CheckpointFolder folder("dense");
-  std::string config = folder.Read("config.json");
-  folder.Write("config.json", config.replace(config.find('{'), 1, R"({"time_step_limit": [0.0, Infinity],)"));
-  EXPECT_FALSE(SliceConfigOf(folder.path(), "full").contains("time_step_limit"));
+  CheckpointEditor folder(GoldenFolder("dense"));
+  folder.EditBytes("config.json", [](std::string& config) {
+    config.replace(config.find('{'), 1, R"({"time_step_limit": [0.0, Infinity],)");
+  });
+  EXPECT_FALSE(SliceConfigOf(folder.directory(), "full").contains("time_step_limit"));
 }
 
 TEST(SliceTest, UnknownSubmodelNamesTheKnownOnes) {
@@ -171,21 +172,21 @@ TEST(SliceTest, UnknownSubmodelNamesTheKnownOnes) {
 
 TEST(SliceTest, LeavesAFullFolderAlone) {
   const TemporaryFolder output;
-  ASSERT_TRUE(WriteFile(output.file("notes.txt"), "mine").ok());
+  ASSERT_TRUE(WriteFile(output.path() + "/notes.txt", "mine").ok());
   const absl::Status status = WriteSlice(OpenOrDie(GoldenFolder("moe")), "small", output.path());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected no such folder or an empty one"));
-  EXPECT_EQ(*ReadFile(output.file("notes.txt")), "mine");
+  EXPECT_EQ(*ReadFile(output.path() + "/notes.txt"), "mine");
 }
 
 TEST(SliceTest, FailureLeavesNothingBehind) {
-  CheckpointFolder parent("dense");
+  CheckpointEditor parent(GoldenFolder("dense"));
   parent.Write("tokenizer.json", "{}");
-  const Checkpoint checkpoint = OpenOrDie(parent.path());
+  const Checkpoint checkpoint = OpenOrDie(parent.directory());
   parent.Remove("tokenizer.json");
-  std::filesystem::create_directory(parent.file("tokenizer.json"));  // cannot be copied as a file
+  std::filesystem::create_directory(parent.PathOf("tokenizer.json"));  // cannot be copied as a file
   const TemporaryFolder around;
-  const absl::Status status = WriteSlice(checkpoint, "full", around.file("slice"));
+  const absl::Status status = WriteSlice(checkpoint, "full", around.path() + "/slice");
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("tokenizer.json"));
   EXPECT_TRUE(std::filesystem::is_empty(around.path()));
@@ -193,9 +194,9 @@ TEST(SliceTest, FailureLeavesNothingBehind) {
 
 TEST(SliceTest, AFileInTheWayIsNotOverwritten) {
   const TemporaryFolder around;
-  ASSERT_TRUE(WriteFile(around.file("slice"), "").ok());
-  EXPECT_FALSE(WriteSlice(OpenOrDie(GoldenFolder("dense")), "full", around.file("slice")).ok());
-  EXPECT_TRUE(std::filesystem::is_regular_file(around.file("slice")));
+  ASSERT_TRUE(WriteFile(around.path() + "/slice", "").ok());
+  EXPECT_FALSE(WriteSlice(OpenOrDie(GoldenFolder("dense")), "full", around.path() + "/slice").ok());
+  EXPECT_TRUE(std::filesystem::is_regular_file(around.path() + "/slice"));
 }
 
 }  // namespace

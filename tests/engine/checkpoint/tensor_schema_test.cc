@@ -5,7 +5,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/engine/checkpoint/checkpoint_folder.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 
 namespace nestor {
 namespace {
