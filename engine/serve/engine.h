@@ -21,11 +21,13 @@
 namespace nestor {
 
 struct EngineOptions {
-  int sequences_max = 32;                  // recurrent-state slots: sequences that run at once
-  int64_t cache_bytes = int64_t{1} << 30;  // recurrent state and KV pages together, allocated at start
-  int rows_max = 256;                      // rows in one step
-  int queue_max = 256;                     // requests that wait; one more is refused
-  int default_max_output_tokens = 1024;    // for requests that name no limit
+  int sequences_max = 32;  // recurrent-state slots: sequences that run at once
+  int64_t cache_bytes =
+      int64_t{1} << 30;                  // bound of recurrent state and KV pages together, set aside at start
+  int rows_max = 256;                    // rows in one step; at least kPrefillGrid
+  int queue_max = 256;                   // requests that wait; one more is refused
+  int default_max_output_tokens = 1024;  // for requests that name no limit
+  std::function<absl::Time()> clock = absl::Now;
 };
 
 // A consistent picture of the load, taken after a step.
