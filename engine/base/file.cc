@@ -68,7 +68,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return FileError(path, "cannot be opened", errno);
   std::ostringstream contents;
-  contents << stream.rdbuf();
+  // Copying nothing would count as a failure; a folder opens, but fails at the first look.
+  if (stream.peek() != std::ifstream::traits_type::eof()) contents << stream.rdbuf();
   if (stream.bad() || contents.fail()) {
     return absl::FailedPreconditionError(StrCat(path, ": cannot be read"));
   }

@@ -24,8 +24,10 @@ absl::StatusOr<Json> ReadJsonFile(const std::string& path) {
 std::string JsonExcerpt(const Json& value) {
   constexpr size_t kLengthMax = 80;
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kLengthMax) text = StrCat(text.substr(0, kLengthMax), "…");
-  return text;
+  if (text.size() <= kLengthMax) return text;
+  size_t length = kLengthMax;
+  while ((text[length] & 0xC0) == 0x80) --length;  // not inside a UTF-8 character
+  return StrCat(text.substr(0, length), "…");
 }
 
 }  // namespace nestor
