@@ -55,19 +55,28 @@ class ServerProcess:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self):
-        """SIGTERM; the exit status. Kills what has not ended in time and reports that as a status below zero."""
+        """SIGTERM; then as wait."""
         if self.process.poll() is None:
             self.terminate()
+        return self.wait()
+
+    def wait(self):
+        """The exit status. Kills what does not end in time and reports that as a status below zero."""
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.kill()
-        self._reader.join(5)
-        return self.process.returncode
+            self.process.kill()
+        return self._reap()
 
     def kill(self):
         self.process.kill()
+        self._reap()
+
+    def _reap(self):
         self.process.wait()
+        self._reader.join(5)  # until it has read the last line
+        self.process.stdout.close()
+        return self.process.returncode
 
     def tail(self):
         return "\n".join(self.log[-20:])
@@ -89,8 +98,10 @@ class ServerProcess:
             if match := re.search(r"\b127\.0\.0\.1:([1-9]\d*)\b", line):
                 self.address = match.group(0)
         with grpc.insecure_channel(self.address) as channel:
-            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), wait_for_ready=True,
-                                                      timeout=max(1.0, deadline - time.monotonic()))
+            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), wait_for_ready=True,
+                                                               timeout=max(1.0, deadline - time.monotonic()))
+        if health.status != health_pb2.HealthCheckResponse.SERVING:
+            raise RuntimeError(f"nestor-server listens but is not healthy: {health}")
 
 
 def main():

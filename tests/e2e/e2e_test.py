@@ -196,7 +196,7 @@ class ServerTest(unittest.TestCase):
                                   "sampling": {"temperature": 0}}}
         answer = json.loads(self.grpcurl("-d", json.dumps(request), self.server.address,
                                          "nestor.v1.GenerationService/Generate"))
-        self.assertEqual(answer["answerText"].strip(), ANSWER)
+        self.assertEqual(answer["answer_text"].strip(), ANSWER)
 
     def test_command_line(self):
         command = [str(BIN / "nestor"), "generate", "--server", self.server.address, "--thinking-submodel", "0.5m",
@@ -213,7 +213,7 @@ class ServerTest(unittest.TestCase):
                    "--problems", "40", "--rows", rows]
         result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("3 of 3 rows as expected", result.stdout)
+        self.assertIn("3 of 3 compared rows as expected", result.stdout)
 
 
 class DrainTest(unittest.TestCase):
@@ -251,7 +251,7 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(stream_error, [])
             self.assertEqual(rest[-1], "end")
             watch.cancel()
-            self.assertEqual(server.stop(), 0, server.tail())
+            self.assertEqual(server.wait(), 0, server.tail())  # a second signal would end it at once
 
 
 class StartTest(unittest.TestCase):
