@@ -3,6 +3,7 @@
 Environment: BIN_FOLDER is the folder of the binaries. Everything is on loopback, on ports the system picks.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import grpc
@@ -52,6 +54,17 @@ def endless(max_output_tokens):
     return question(ignore_eos=True, max_output_tokens=max_output_tokens)
 
 
+def details_of(error):
+    """{type: detail} of the google.rpc details of an error."""
+    details = {}
+    for detail in rpc_status.from_call(error).details:
+        for kind in (error_details_pb2.ErrorInfo, error_details_pb2.BadRequest, error_details_pb2.RetryInfo):
+            if detail.Is(kind.DESCRIPTOR):
+                details[kind] = kind()
+                detail.Unpack(details[kind])
+    return details
+
+
 class Stubs:
     """One channel and the stubs on it."""
 
@@ -73,25 +86,20 @@ class Stubs:
 class ServerTest(unittest.TestCase):
     """One server for all tests of the class; it has to end with 0 after SIGTERM."""
 
+    flags = ()
+
     @classmethod
     def setUpClass(cls):
-        cls.server = cls.enterClassContext(ServerProcess(BIN, MODEL))
+        cls.server = cls.enterClassContext(ServerProcess(BIN, MODEL, cls.flags))
         cls.stubs = Stubs(cls.server.address)
         cls.addClassCleanup(cls.stubs.channel.close)
 
+
+class ServiceTest(ServerTest):
     def details_of(self, generation):
-        """The error of a generation: its code, and {type of detail: detail}."""
         with self.assertRaises(grpc.RpcError) as raised:
             self.stubs.generate(generation)
-        status = rpc_status.from_call(raised.exception)
-        self.assertIsNotNone(status, f"no google.rpc.Status: {raised.exception}")
-        details = {}
-        for detail in status.details:
-            for kind in (error_details_pb2.ErrorInfo, error_details_pb2.BadRequest):
-                if detail.Is(kind.DESCRIPTOR):
-                    details[kind] = kind()
-                    detail.Unpack(details[kind])
-        return raised.exception.code(), details
+        return raised.exception.code(), details_of(raised.exception)
 
     def test_start_line_says_what_is_served(self):
         line = " ".join(self.server.log)
@@ -134,6 +142,25 @@ class ServerTest(unittest.TestCase):
             self.assertEqual(response.end.usage.thinking.generated_tokens, limit)
             self.assertTrue(response.end.thinking_truncated)
             self.assertGreater(response.end.usage.answer.generated_tokens, 0)
+
+    def test_a_request_gives_the_same_in_company_as_alone(self):
+        questions = [json.loads(line)["question"] for line in (MODEL / "eval.jsonl").read_text().splitlines()[:16]]
+        submodels = ("2.5m", "1.2m", "0.5m")
+        generations = []
+        for index, text in enumerate(questions):
+            generation = question(text, submodels[index % 3], submodels[index // 3 % 3],
+                                  handoff=1 + index % 2, max_output_tokens=40 + index, return_token_ids=True)
+            generation.sampling.temperature = 0.3 * (index % 4)
+            generation.sampling.seed = index
+            generation.thinking.max_thinking_tokens = 4 * index
+            generations.append(generation)
+        alone = [self.stubs.generate(generation) for generation in generations]
+        for _ in range(3):
+            with concurrent.futures.ThreadPoolExecutor(len(generations)) as pool:
+                together = list(pool.map(self.stubs.generate, generations))
+            for one, other in zip(alone, together):
+                for field in ("thinking_text", "answer_text", "thinking_tokens", "answer_tokens"):
+                    self.assertEqual(getattr(one, field), getattr(other, field))
 
     def test_models(self):
         (model,) = self.stubs.models.ListModels(model_service_pb2.ListModelsRequest(), timeout=CALL_SECONDS).models
@@ -209,11 +236,54 @@ class ServerTest(unittest.TestCase):
 
     def test_accuracy_is_that_of_the_reference(self):
         rows = "2.5m/2.5m/16/recompute,1.2m/1.2m/none/recompute,0.5m/0.5m/none/recompute"
-        command = [sys.executable, str(ROOT / "scripts" / "eval.py"), "--server", self.server.address,
+        command = [sys.executable, "-B", str(ROOT / "scripts" / "eval.py"), "--server", self.server.address,
                    "--problems", "40", "--rows", rows]
         result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("3 of 3 compared rows as expected", result.stdout)
+
+
+class BusyTest(ServerTest):
+    """A server that runs one request and lets two wait."""
+
+    flags = ("--sequences-max", "1", "--queue-max", "2")
+
+    def test_full_queue_refuses_at_once_and_says_when_to_come_back(self):
+        streams = [self.stubs.stream(endless(max_output_tokens=3000)) for _ in range(8)]
+        try:
+            refused = []
+            for stream in streams[::-1]:
+                try:
+                    while next(stream).WhichOneof("event") == "start":
+                        pass
+                    break  # it runs; those before it run or wait
+                except grpc.RpcError as error:
+                    refused.append(error)
+            self.assertGreater(len(refused), 0)
+            for error in refused:
+                self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+                details = details_of(error)
+                self.assertEqual(details[error_details_pb2.ErrorInfo].reason, "QUEUE_FULL")
+                self.assertGreater(details[error_details_pb2.RetryInfo].retry_delay.ToNanoseconds(), 0)
+        finally:
+            for stream in streams:
+                stream.cancel()
+
+    def test_cancelling_makes_room(self):
+        for _ in range(20):
+            stream = self.stubs.stream(endless(max_output_tokens=3000))
+            self.assertEqual(next(stream).WhichOneof("event"), "start")
+            stream.cancel()
+        # The cancels are on their way; without them the streams would take far longer than this.
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                self.assertEqual(self.stubs.generate(question()).answer_text.strip(), ANSWER)
+                return
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+                self.assertLess(time.monotonic(), deadline, "cancelled requests still hold the queue")
+                time.sleep(0.05)
 
 
 class DrainTest(unittest.TestCase):
