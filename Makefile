@@ -31,7 +31,7 @@ test-asan: build-asan ## the tests under AddressSanitizer and UndefinedBehaviorS
 	@ctest --preset asan --parallel 2 --no-tests=error
 
 test-tsan: build-tsan ## the tests under ThreadSanitizer
-	@ctest --preset tsan --parallel 2 --no-tests=error
+	@scripts/tsan/run.sh ctest --preset tsan --parallel 2 --no-tests=error
 
 verify: build-release ## compare the logits of every golden checkpoint with the expected ones
 	@scripts/verify.sh $(BUILD)/bin
