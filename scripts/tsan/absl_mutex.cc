@@ -1,9 +1,10 @@
-// Tells ThreadSanitizer what absl::Mutex does. Debian's Abseil is built without the sanitizer, so what a mutex orders
-// is invisible to it and every variable under a lock looks like a race. This library is loaded in front of Abseil
-// (scripts/tsan/run.sh) and marks the locks, then calls the real ones. Races on what no lock protects are still found.
+// Tells ThreadSanitizer what absl::Mutex does. Debian's Abseil is built without the sanitizer, so what a
+// mutex orders is invisible to it and every variable under a lock looks like a race. This library is loaded
+// in front of Abseil (scripts/tsan/run.sh) and marks the locks, then calls the real ones. Races on what no
+// lock protects are still found.
 //
-// Only the operations Nestor uses are here; another one (readers, TryLock, LockWhen, CondVar) shows up as false reports
-// around it, and wants the same three lines.
+// Only the operations Nestor uses are here; another one (readers, TryLock, LockWhen, CondVar) shows up as
+// false reports around it, and wants the same three lines.
 #include <dlfcn.h>
 
 #include <cstdio>
