@@ -78,6 +78,8 @@ def generated_text(response):
 
 
 def answer_in(text):
+    """What counts as the answer: after the last closing of thinking (a transplanted state can make a model close again in
+    its answer), up to the end of the turn, trimmed."""
     return text.split("</think>")[-1].split("<|im_end|>")[0].strip()
 
 
@@ -85,7 +87,7 @@ def ask(stub, problem, row, max_output_tokens):
     request = generation_service_pb2.GenerateRequest(generation=generation_of(problem, row, max_output_tokens))
     response = stub.Generate(request, timeout=CALL_SECONDS)
     golden = golden_text(problem, row)
-    return Result(right=response.answer_text.strip() == problem["answer"],
+    return Result(right=answer_in(response.answer_text) == problem["answer"],
                   thinking_tokens=response.end.usage.thinking.generated_tokens,
                   exact=None if golden is None else generated_text(response) == golden)
 
