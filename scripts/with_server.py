@@ -108,6 +108,7 @@ def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     bin_folder, checkpoint, *command = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves the block below, so nothing stays
     try:
         with ServerProcess(bin_folder, checkpoint) as server:
             print(*(f"server: {line}" for line in server.log), sep="\n", flush=True)
