@@ -1,0 +1,66 @@
+#include "server/server_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace nestor {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<ServerConfig> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "nestor-server");
+  return ParseServerConfig(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(ServerConfig, DefaultsComeFromTheOptions) {
+  const auto config = Parse({"--model", "models/abacus/"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->server.address, "127.0.0.1:50051");
+  EXPECT_EQ(config->server.model_name, "abacus");
+  EXPECT_EQ(config->engine.rows_max, EngineOptions().rows_max);
+  EXPECT_TRUE(config->server.reflection);
+}
+
+TEST(ServerConfig, FlagsWinOverTheEnvironment) {
+  setenv("NESTOR_ROWS_MAX", "100", 1);
+  setenv("NESTOR_QUEUE_MAX", "7", 1);
+  const auto config = Parse({"--model=m", "--rows-max=200", "--reflection=false"});
+  unsetenv("NESTOR_ROWS_MAX");
+  unsetenv("NESTOR_QUEUE_MAX");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->engine.rows_max, 200);
+  EXPECT_EQ(config->engine.queue_max, 7);
+  EXPECT_FALSE(config->server.reflection);
+}
+
+TEST(ServerConfig, WhatIsUnknownOrWrongIsRefused) {
+  const auto message = [](std::vector<const char*> arguments) {
+    const auto config = Parse(std::move(arguments));
+    EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(config.status().message());
+  };
+  EXPECT_THAT(message({"--model=m", "--rowsmax=1"}), HasSubstr("rowsmax"));
+  EXPECT_THAT(message({"--model=m", "--rows=100"}), HasSubstr("rows"));  // no guessing from a beginning
+  EXPECT_THAT(message({"--model=m", "stray"}), HasSubstr("positional"));
+  EXPECT_THAT(message({"--model=m", "--rows-max=many"}), HasSubstr("many"));
+  EXPECT_THAT(message({"--model=m", "--log-level=loud"}), HasSubstr("loud"));
+  EXPECT_THAT(message({"--model=m", "--drain-seconds=-1"}), HasSubstr("drain-seconds"));
+  EXPECT_THAT(message({}), HasSubstr("--model: expected a checkpoint folder"));
+  setenv("NESTOR_ROW_MAX", "100", 1);
+  EXPECT_THAT(message({"--model=m"}), HasSubstr("row-max"));
+  unsetenv("NESTOR_ROW_MAX");
+}
+
+TEST(ServerConfig, HelpNamesEveryFlag) {
+  EXPECT_TRUE(Parse({"--help"})->help);
+  for (const char* flag : {"--model", "--address", "--cache-bytes", "--drain-seconds", "--log-level"}) {
+    EXPECT_THAT(ServerUsage(), HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace nestor
