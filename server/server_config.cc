@@ -36,14 +36,15 @@ po::options_description Describe(ServerConfig& config) {
   return options;
 }
 
-// NESTOR_ROWS_MAX -> rows-max; other variables are none of ours.
-std::string FlagOfVariable(const std::string& variable) {
+// NESTOR_ROWS_MAX -> rows-max; empty for variables that name no flag: Kubernetes sets NESTOR_… of its own for a service of
+// that name.
+std::string FlagOfVariable(const std::string& variable, const po::options_description& options) {
   constexpr std::string_view kPrefix = "NESTOR_";
   if (!variable.starts_with(kPrefix)) return "";
   std::string flag = variable.substr(kPrefix.size());
   std::transform(flag.begin(), flag.end(), flag.begin(),
                  [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
-  return flag;
+  return options.find_nothrow(flag, /*approx=*/false) != nullptr ? flag : "";
 }
 
 absl::Status Check(const ServerConfig& config) {
@@ -69,8 +70,11 @@ absl::StatusOr<ServerConfig> ParseServerConfig(int argc, const char* const* argv
   try {
     po::variables_map values;
     const po::positional_options_description no_positional;
-    po::store(po::command_line_parser(argc, argv).options(options).positional(no_positional).run(), values);
-    po::store(po::parse_environment(options, FlagOfVariable), values);
+    // Whole names only: what a beginning means could change with the next flag.
+    constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(argc, argv).options(options).positional(no_positional).style(kStyle).run(), values);
+    const auto flag_of = [&](const std::string& variable) { return FlagOfVariable(variable, options); };
+    po::store(po::parse_environment(options, flag_of), values);
     po::notify(values);
   } catch (const po::error& error) {
     return absl::InvalidArgumentError(error.what());

@@ -173,7 +173,8 @@ absl::StatusOr<CliOptions> ParseCliOptions(int argc, const char* const* argv, bo
   positional.add("words", -1);
   try {
     po::variables_map values;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(), values);
+    constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(kStyle).run(), values);
     po::notify(values);
     return ReadOptions(values, is_terminal);
   } catch (const po::error& error) {

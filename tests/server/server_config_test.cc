@@ -50,9 +50,12 @@ TEST(ServerConfig, WhatIsUnknownOrWrongIsRefused) {
   EXPECT_THAT(message({"--model=m", "--log-level=loud"}), HasSubstr("loud"));
   EXPECT_THAT(message({"--model=m", "--drain-seconds=-1"}), HasSubstr("drain-seconds"));
   EXPECT_THAT(message({}), HasSubstr("--model: expected a checkpoint folder"));
-  setenv("NESTOR_ROW_MAX", "100", 1);
-  EXPECT_THAT(message({"--model=m"}), HasSubstr("row-max"));
-  unsetenv("NESTOR_ROW_MAX");
+}
+
+TEST(ServerConfig, VariablesOfOthersAreLeftAlone) {
+  setenv("NESTOR_SERVICE_HOST", "10.0.0.1", 1);  // set by Kubernetes
+  EXPECT_TRUE(Parse({"--model=m"}).ok());
+  unsetenv("NESTOR_SERVICE_HOST");
 }
 
 TEST(ServerConfig, HelpNamesEveryFlag) {
