@@ -33,17 +33,8 @@ absl::StatusOr<Bpe> Bpe::Create(Vocabulary vocabulary, const std::vector<Merge>&
   }
   bpe.rules_.reserve(merges.size());
   for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto left = bpe.vocabulary_.find(merges[rank].left);
-    const auto right = bpe.vocabulary_.find(merges[rank].right);
-    const auto result = bpe.vocabulary_.find(merges[rank].left + merges[rank].right);
-    const auto end = bpe.vocabulary_.end();
-    if (left == end || right == end || result == end) {
-      return absl::InvalidArgumentError(
-          StrCat(source, ": key 'model.merges[", rank,
-                 "]': expected two tokens that make a third, found unknown ones"));
-    }
-    bpe.rules_.try_emplace(PairKey(left->second, right->second),
-                           MergeRule{static_cast<int32_t>(rank), result->second});
+    const auto [left, right, result] = merges[rank];
+    bpe.rules_.insert_or_assign(PairKey(left, right), MergeRule{static_cast<int32_t>(rank), result});
   }
   return bpe;
 }

@@ -18,13 +18,16 @@ class Bpe {
  public:
   using Vocabulary = absl::flat_hash_map<std::string, int32_t>;  // token bytes -> id
 
-  // A merge of two tokens, by their bytes; earlier ones win.
+  // A merge of two tokens into a third, by their ids. The earlier of two merges is applied first; of two of
+  // the same tokens the later counts.
   struct Merge {
-    std::string left;
-    std::string right;
+    int32_t left;
+    int32_t right;
+    int32_t result;
   };
 
-  // INVALID_ARGUMENT where a byte has no token or a merge speaks of unknown tokens.
+  // `vocabulary`: the tokens that pieces of text may become; that every byte is one of them makes an unknown
+  // token impossible. INVALID_ARGUMENT where a byte has no token.
   // `ignore_merges`: a piece that is a token as a whole is not taken apart first.
   static absl::StatusOr<Bpe> Create(Vocabulary vocabulary, const std::vector<Merge>& merges,
                                     bool ignore_merges, std::string_view source);

@@ -3,8 +3,6 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/text/utf8.h"
-
 namespace nestor {
 namespace {
 
@@ -28,11 +26,13 @@ std::array<int16_t, kAlphabetEnd> MakeAlphabet() {
 std::optional<std::string> BytesOfAlphabet(std::string_view text) {
   static const std::array<int16_t, kAlphabetEnd> kByteOf = MakeAlphabet();
   std::string bytes;
-  while (!text.empty()) {
-    const char32_t code = DecodeUtf8(text);
+  bytes.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    size_t code = static_cast<uint8_t>(text[i]);
+    if (code >= 0xE0) return std::nullopt;  // the alphabet has characters of one and two bytes only
+    if (code >= 0x80) code = (code & 0x1F) << 6 | (static_cast<uint8_t>(text[++i]) & 0x3F);
     if (code >= kAlphabetEnd || kByteOf[code] < 0) return std::nullopt;
     bytes += static_cast<char>(kByteOf[code]);
-    text.remove_prefix(NextUtf8(text).length);
   }
   return bytes;
 }

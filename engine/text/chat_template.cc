@@ -5,6 +5,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "engine/text/json_nesting.h"
 #include "engine/text/python_text.h"
 
 namespace nestor {
@@ -49,51 +50,75 @@ void WriteTag(ChatWriter& writer, std::string_view name, std::string_view value)
   writer.Layout(">");
 }
 
+absl::Status Unexpected(std::string_view path, std::string_view expected, const OrderedJson& found) {
+  constexpr size_t kExcerptBytes = 80;  // of ASCII, so no character is cut
+  std::string excerpt = "deeply nested JSON";
+  if (IsNestedWithin(found)) {
+    excerpt = found.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace)
+                  .substr(0, kExcerptBytes);
+  }
+  return absl::InvalidArgumentError(StrCat(path, ": expected ", expected, ", found ", excerpt));
+}
+
 // A type is a word or a list of words.
-std::string TypeWords(const OrderedJson& type) {
-  if (!type.is_array()) return PythonString(type);
+absl::StatusOr<std::string> TypeWords(const std::string& path, const OrderedJson& type) {
+  if (type.is_string()) return type.get<std::string>();
+  if (!type.is_array()) return Unexpected(path, "a string or a list of strings", type);
   std::string words;
-  for (size_t i = 0; i < type.size(); ++i) StrAppend(&words, i > 0 ? "|" : "", PythonString(type[i]));
+  for (size_t i = 0; i < type.size(); ++i) {
+    if (!type[i].is_string()) return Unexpected(path, "a string or a list of strings", type);
+    StrAppend(&words, i > 0 ? "|" : "", type[i].get_ref<const std::string&>());
+  }
   return words;
 }
 
-void WriteParameter(ChatWriter& writer, const std::string& name, const OrderedJson& parameter) {
+absl::Status WriteDescription(ChatWriter& writer, const std::string& path, const OrderedJson& owner) {
+  if (!owner.contains("description")) return absl::OkStatus();
+  const OrderedJson& description = owner["description"];
+  if (description.is_structured()) return Unexpected(path + ".description", "a string", description);
+  WriteTag(writer, "description", PythonStrip(PythonString(description)));
+  return absl::OkStatus();
+}
+
+absl::Status WriteParameter(ChatWriter& writer, const std::string& path, const std::string& name,
+                            const OrderedJson& parameter) {
+  if (!parameter.is_object()) return Unexpected(path, "an object", parameter);
   writer.Layout("\n<parameter>");
   WriteTag(writer, "name", name);
-  if (parameter.contains("type")) WriteTag(writer, "type", TypeWords(parameter["type"]));
-  if (parameter.contains("description")) {
-    WriteTag(writer, "description", PythonStrip(PythonString(parameter["description"])));
+  if (parameter.contains("type")) {
+    NESTOR_ASSIGN_OR_RETURN(const std::string words, TypeWords(path + ".type", parameter["type"]));
+    WriteTag(writer, "type", words);
   }
+  NESTOR_RETURN_IF_ERROR(WriteDescription(writer, path, parameter));
   if (parameter.contains("enum")) WriteTag(writer, "enum", PythonJson(parameter["enum"]));
   for (const auto& [key, value] : parameter.items()) {
     if (key != "type" && key != "description" && key != "enum") WriteTag(writer, key, TagValue(value));
   }
   writer.Layout("\n</parameter>");
+  return absl::OkStatus();
 }
 
-absl::Status WriteTool(ChatWriter& writer, const OrderedJson& tool) {
+absl::Status WriteParameters(ChatWriter& writer, const std::string& path, const OrderedJson& parameters) {
+  if (!parameters.is_object() || !parameters.contains("properties")) return absl::OkStatus();
+  const OrderedJson& properties = parameters["properties"];
+  if (!properties.is_object()) return Unexpected(path + ".properties", "an object", properties);
+  for (const auto& [name, parameter] : properties.items()) {
+    NESTOR_RETURN_IF_ERROR(WriteParameter(writer, StrCat(path, ".properties.", name), name, parameter));
+  }
+  if (parameters.contains("required")) WriteTag(writer, "required", PythonJson(parameters["required"]));
+  return absl::OkStatus();
+}
+
+absl::Status WriteTool(ChatWriter& writer, const std::string& path, const OrderedJson& tool) {
+  if (!IsNestedWithin(tool)) return Unexpected(path, StrCat("at most ", kJsonDepthMax, " levels"), tool);
   const OrderedJson& function = Member(tool, "function").is_object() ? Member(tool, "function") : tool;
-  if (!Member(function, "name").is_string()) {
-    return absl::InvalidArgumentError(
-        StrCat("expected a tool with a name, found ", tool.dump().substr(0, 80)));
-  }
+  const OrderedJson& name = Member(function, "name");
+  if (!name.is_string()) return Unexpected(path, "a tool with a name", tool);
   writer.Layout("\n<function>");
-  WriteTag(writer, "name", Member(function, "name").get<std::string>());
-  if (function.contains("description")) {
-    WriteTag(writer, "description", PythonStrip(PythonString(function["description"])));
-  }
+  WriteTag(writer, "name", name.get_ref<const std::string&>());
+  NESTOR_RETURN_IF_ERROR(WriteDescription(writer, path, function));
   writer.Layout("\n<parameters>");
-  const OrderedJson& parameters = Member(function, "parameters");
-  for (const auto& [name, parameter] : Member(parameters, "properties").items()) {
-    if (!parameter.is_object()) {
-      return absl::InvalidArgumentError(
-          StrCat("expected parameter '", name, "' as an object, found ", parameter.dump().substr(0, 80)));
-    }
-    WriteParameter(writer, name, parameter);
-  }
-  if (parameters.is_object() && parameters.contains("required")) {
-    WriteTag(writer, "required", PythonJson(parameters["required"]));
-  }
+  NESTOR_RETURN_IF_ERROR(WriteParameters(writer, path + ".parameters", Member(function, "parameters")));
   writer.Layout("\n</parameters>\n</function>");
   return absl::OkStatus();
 }
@@ -104,7 +129,9 @@ absl::Status WriteSystem(ChatWriter& writer, std::string_view system, absl::Span
   if (!tools.empty()) {
     writer.Layout(system.empty() ? "" : "\n\n");
     writer.Layout("# Tools\n\nFunctions that may be called:\n<tools>");
-    for (const OrderedJson& tool : tools) NESTOR_RETURN_IF_ERROR(WriteTool(writer, tool));
+    for (size_t i = 0; i < tools.size(); ++i) {
+      NESTOR_RETURN_IF_ERROR(WriteTool(writer, StrCat("tools[", i, "]"), tools[i]));
+    }
     writer.Layout("\n</tools>");
   }
   writer.Layout("<|im_end|>\n");
@@ -133,7 +160,11 @@ AssistantTurn TakeApart(const ChatMessage& message) {
           std::string(PythonStrip(std::string_view(content).substr(last_close + kThinkClose.size())))};
 }
 
-void WriteToolCall(ChatWriter& writer, const ToolCall& call) {
+absl::Status WriteToolCall(ChatWriter& writer, const std::string& path, const ToolCall& call) {
+  if (!call.arguments.is_object() || !IsNestedWithin(call.arguments)) {
+    return Unexpected(path + ".arguments", StrCat("an object of at most ", kJsonDepthMax, " levels"),
+                      call.arguments);
+  }
   writer.Layout("\n<tool_call>\n<function=");
   writer.User(call.name);
   writer.Layout(">\n");
@@ -145,9 +176,11 @@ void WriteToolCall(ChatWriter& writer, const ToolCall& call) {
     writer.Layout("\n</parameter>\n");
   }
   writer.Layout("</function>\n</tool_call>");
+  return absl::OkStatus();
 }
 
-void WriteAssistant(ChatWriter& writer, const ChatMessage& message, bool with_thinking) {
+absl::Status WriteAssistant(ChatWriter& writer, const std::string& path, const ChatMessage& message,
+                            bool with_thinking) {
   const AssistantTurn turn = TakeApart(message);
   writer.Layout("<|im_start|>assistant\n");
   if (with_thinking && !turn.thinking.empty()) {
@@ -158,8 +191,12 @@ void WriteAssistant(ChatWriter& writer, const ChatMessage& message, bool with_th
     writer.Layout("<think></think>");
   }
   writer.User(turn.answer);
-  for (const ToolCall& call : message.tool_calls) WriteToolCall(writer, call);
+  for (size_t i = 0; i < message.tool_calls.size(); ++i) {
+    NESTOR_RETURN_IF_ERROR(
+        WriteToolCall(writer, StrCat(path, ".tool_calls[", i, "]"), message.tool_calls[i]));
+  }
   writer.Layout("<|im_end|>\n");
+  return absl::OkStatus();
 }
 
 // Results of one round of calls share a user turn.
@@ -198,15 +235,17 @@ absl::StatusOr<ChatText> RenderChat(absl::Span<const ChatMessage> messages,
   const size_t first = has_system ? 1 : 0;
   for (size_t i = first; i < messages.size(); ++i) {
     const ChatMessage& message = messages[i];
+    const std::string path = StrCat("messages[", i, "]");
     if (message.role == "user" || message.role == "system") {
       WritePlainTurn(writer, message);
     } else if (message.role == "assistant") {
-      WriteAssistant(writer, message, !options.truncate_history_thinking || static_cast<int>(i) > last_user);
+      const bool with_thinking = !options.truncate_history_thinking || static_cast<int>(i) > last_user;
+      NESTOR_RETURN_IF_ERROR(WriteAssistant(writer, path, message, with_thinking));
     } else if (message.role == "tool") {
       WriteToolResult(writer, message, i == first || !is_tool(i - 1), !is_tool(i + 1));
     } else {
       return absl::InvalidArgumentError(
-          StrCat("expected the role system, user, assistant or tool, found '", message.role, "'"));
+          StrCat(path, ".role: expected system, user, assistant or tool, found '", message.role, "'"));
     }
   }
   if (options.add_generation_prompt) {

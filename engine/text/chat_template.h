@@ -1,5 +1,5 @@
 // The chat layout of the shipped model (`chat_template.jinja`: ChatML turns, thinking before the answer, tool
-// calls in XML), in code. Other layouts need an interpreter, which is to come.
+// calls in XML), in code; other layouts are not supported.
 #ifndef NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
 #define NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
 
@@ -34,14 +34,17 @@ struct ChatOptions {
   bool add_generation_prompt = true;      // ends in the beginning of an answer
 };
 
-// A rendered chat: the layout's own text, and in between what users wrote.
+// A rendered chat: the layout's own text, and in between what users wrote. Encode both in one go,
+// `tokenizer.Encode(chat.text, chat.plain)`: the pieces of the tokenizer go across the borders, so encoding
+// the parts one by one would give other tokens. `<|im_end|>` written by a user becomes ordinary tokens, as do
+// `<think>` and `</think>`, except in an assistant's content, which the layout takes apart there.
 struct ChatText {
   std::string text;
   std::vector<TextRange> plain;  // what users wrote: never special tokens, whatever it looks like
 };
 
-// `tools`: function definitions, each an object as in OpenAI's API. INVALID_ARGUMENT for an unknown role or a
-// tool without a name.
+// `tools`: function definitions, each an object as in OpenAI's API. INVALID_ARGUMENT with the path for an
+// unknown role and for tools or arguments that are not of the expected form.
 absl::StatusOr<ChatText> RenderChat(absl::Span<const ChatMessage> messages,
                                     absl::Span<const OrderedJson> tools, const ChatOptions& options);
 

@@ -9,13 +9,8 @@ namespace nestor {
 std::string Detokenizer::Push(int32_t id) {
   if (skip_special_ && tokenizer_.IsSpecial(id)) return "";
   held_ += tokenizer_.TokenBytes(id);
-  size_t complete = 0;
-  while (complete < held_.size()) {
-    const Utf8Unit unit = NextUtf8(std::string_view(held_).substr(complete));
-    if (unit.kind == Utf8Unit::Kind::kIncomplete) break;
-    complete += unit.length;
-  }
-  const std::string text = ReplaceInvalidUtf8(std::string_view(held_).substr(0, complete));
+  const size_t complete = CompleteUtf8Length(held_);
+  std::string text = ReplaceInvalidUtf8(std::string_view(held_).substr(0, complete));
   held_.erase(0, complete);
   return text;
 }

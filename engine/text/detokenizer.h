@@ -9,8 +9,8 @@
 
 namespace nestor {
 
-// What Push and Flush return, put together, equals Tokenizer::Decode of all tokens; every piece is valid
-// UTF-8 by itself.
+// One generation's tokens, on one thread. What Push and Flush return, put together, equals Tokenizer::Decode
+// of all tokens; every piece is valid UTF-8 by itself.
 class Detokenizer {
  public:
   // The tokenizer must outlive the detokenizer.

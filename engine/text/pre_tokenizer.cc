@@ -7,6 +7,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "engine/text/tokenizer_json.h"
+#include "engine/text/utf8.h"
 
 namespace nestor {
 namespace {
@@ -26,10 +28,21 @@ struct FreeMatchData {
 };
 using MatchData = std::unique_ptr<pcre2_match_data, FreeMatchData>;
 
-absl::Status Unsupported(std::string_view source, std::string_view key, std::string_view expected,
-                         const Json& found) {
-  return absl::UnimplementedError(
-      StrCat(source, ": key '", key, "': expected ", expected, ", found ", JsonExcerpt(found)));
+// Hugging Face's regex engine takes for white space what Unicode does; PCRE2's \s takes U+180E as well.
+std::string WithUnicodeWhiteSpace(std::string_view pattern) {
+  std::string rewritten;
+  for (size_t i = 0; i < pattern.size();) {
+    const std::string_view unit = pattern.substr(i, pattern[i] == '\\' ? 2 : 1);  // an escape is one unit
+    if (unit == R"(\s)") {
+      rewritten += R"(\p{White_Space})";
+    } else if (unit == R"(\S)") {
+      rewritten += R"(\P{White_Space})";
+    } else {
+      rewritten += unit;
+    }
+    i += unit.size();
+  }
+  return rewritten;
 }
 
 }  // namespace
@@ -38,16 +51,15 @@ class PreTokenizer::Regex {
  public:
   static absl::StatusOr<std::shared_ptr<const Regex>> Compile(std::string_view pattern,
                                                               std::string_view source) {
+    const std::string rewritten = WithUnicodeWhiteSpace(pattern);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                           PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
+    pcre2_code* const code =
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
+                      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
     if (code == nullptr) {
-      return absl::InvalidArgumentError(
-          StrCat(source,
-                 ": key 'pre_tokenizer': expected a regular expression, found an error "
-                 "at byte ",
-                 offset, ": ", RegexMessage(error)));
+      return BrokenField(source, "pre_tokenizer.pattern.Regex",
+                         StrCat("a regular expression (", RegexMessage(error), ")"), Json(pattern));
     }
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it matching is slower, not wrong
     return std::shared_ptr<const Regex>(new Regex(code));
@@ -68,20 +80,21 @@ class PreTokenizer::Regex {
             StrCat("the tokenizer's regular expression failed at byte ", from, ": ", RegexMessage(result)));
       }
       const PCRE2_SIZE* const match = pcre2_get_ovector_pointer(data.get());
-      if (match[0] == match[1]) {  // an empty match cuts nothing: go on behind the next character
-        from = match[1] + 1;
-        while (from < text.size() && (text[from] & 0xC0) == 0x80) ++from;
-        continue;
-      }
       if (match[0] > end) pieces.push_back(text.substr(end, match[0] - end));
-      pieces.push_back(text.substr(match[0], match[1] - match[0]));
-      end = from = match[1];
+      if (match[1] > match[0]) pieces.push_back(text.substr(match[0], match[1] - match[0]));
+      end = match[1];
+      // An empty match cuts too; the search goes on behind the next character.
+      from = match[1] > match[0] ? match[1] : NextCharacter(text, match[1]);
     }
     if (end < text.size()) pieces.push_back(text.substr(end));
     return absl::OkStatus();
   }
 
  private:
+  static size_t NextCharacter(std::string_view text, size_t offset) {
+    return offset < text.size() ? offset + NextUtf8(text.substr(offset)).length : text.size();
+  }
+
   explicit Regex(pcre2_code* code) : code_(code) {}
 
   // The compiled form has a small stack; where that is not enough, the interpreter takes over.
@@ -98,39 +111,48 @@ class PreTokenizer::Regex {
 };
 
 absl::StatusOr<PreTokenizer> PreTokenizer::Create(const Json& json, std::string_view source) {
+  const bool is_sequence = JsonField(json, "type") == "Sequence";
+  const Json parts = is_sequence ? JsonField(json, "pretokenizers") : Json::array({json});
+  if (!parts.is_array() || parts.empty() || JsonField(parts.back(), "type") != "ByteLevel") {
+    return UnsupportedField(source, "pre_tokenizer", "Splits, if any, and a ByteLevel at the end", json);
+  }
   PreTokenizer pre_tokenizer;
-  NESTOR_RETURN_IF_ERROR(pre_tokenizer.Add(json, source));
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    NESTOR_RETURN_IF_ERROR(pre_tokenizer.AddSplit(parts[i], source));
+  }
+  NESTOR_RETURN_IF_ERROR(pre_tokenizer.AddByteLevel(parts.back(), source));
   return pre_tokenizer;
 }
 
-absl::Status PreTokenizer::Add(const Json& json, std::string_view source) {
-  const std::string type = json.is_object() ? json.value("type", "") : "";
-  if (type == "Split") return AddSplit(json, source);
-  if (type == "ByteLevel") return AddByteLevel(json, source);
-  if (type != "Sequence" || !json.contains("pretokenizers") || !json["pretokenizers"].is_array()) {
-    return Unsupported(source, "pre_tokenizer", "Split, ByteLevel or a Sequence of them", json);
-  }
-  for (const Json& part : json["pretokenizers"]) NESTOR_RETURN_IF_ERROR(Add(part, source));
-  return absl::OkStatus();
-}
-
 absl::Status PreTokenizer::AddSplit(const Json& json, std::string_view source) {
-  const Json pattern = json.value("pattern", Json());
-  if (!pattern.is_object() || !pattern.contains("Regex") || !pattern["Regex"].is_string()) {
-    return Unsupported(source, "pre_tokenizer.pattern", "a Regex", pattern);
+  if (JsonField(json, "type") != "Split") {
+    return UnsupportedField(source, "pre_tokenizer", "a Split before the ByteLevel", json);
   }
-  if (json.value("behavior", Json()) != "Isolated" || json.value("invert", Json(false)) != false) {
-    return Unsupported(source, "pre_tokenizer.behavior", "Isolated, not inverted", json);
+  const Json& pattern = JsonField(JsonField(json, "pattern"), "Regex");
+  if (!pattern.is_string()) {
+    return UnsupportedField(source, "pre_tokenizer.pattern", "a Regex", JsonField(json, "pattern"));
   }
-  NESTOR_ASSIGN_OR_RETURN(auto regex, Regex::Compile(pattern["Regex"].get<std::string>(), source));
-  regexes_.push_back(std::move(regex));
-  return absl::OkStatus();
+  NESTOR_ASSIGN_OR_RETURN(const bool inverts,
+                          BoolField(json, "invert", false, source, "pre_tokenizer.invert"));
+  if (JsonField(json, "behavior") != "Isolated" || inverts) {
+    return UnsupportedField(source, "pre_tokenizer.behavior", "Isolated, not inverted", json);
+  }
+  return AddRegex(pattern.get<std::string>(), source);
 }
 
 absl::Status PreTokenizer::AddByteLevel(const Json& json, std::string_view source) {
-  adds_prefix_space_ = json.value("add_prefix_space", Json(true)) == true;
-  if (json.value("use_regex", Json(true)) != true) return absl::OkStatus();
-  NESTOR_ASSIGN_OR_RETURN(auto regex, Regex::Compile(kGpt2Pattern, source));
+  NESTOR_ASSIGN_OR_RETURN(adds_prefix_space_, BoolField(json, "add_prefix_space", true, source,
+                                                        "pre_tokenizer.add_prefix_space"));
+  if (adds_prefix_space_ && !regexes_.empty()) {  // it would go before every piece of the Splits
+    return UnsupportedField(source, "pre_tokenizer.add_prefix_space", "false after a Split", json);
+  }
+  NESTOR_ASSIGN_OR_RETURN(const bool uses_regex,
+                          BoolField(json, "use_regex", true, source, "pre_tokenizer.use_regex"));
+  return uses_regex ? AddRegex(kGpt2Pattern, source) : absl::OkStatus();
+}
+
+absl::Status PreTokenizer::AddRegex(std::string_view pattern, std::string_view source) {
+  NESTOR_ASSIGN_OR_RETURN(auto regex, Regex::Compile(pattern, source));
   regexes_.push_back(std::move(regex));
   return absl::OkStatus();
 }

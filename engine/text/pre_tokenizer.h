@@ -15,8 +15,8 @@ namespace nestor {
 // Immutable after Create; all methods are safe to call from any thread.
 class PreTokenizer {
  public:
-  // `json` is the `pre_tokenizer` of tokenizer.json: Split (a regex, behaviour Isolated) and ByteLevel, alone
-  // or in a Sequence. Others are UNIMPLEMENTED by name.
+  // `json` is the `pre_tokenizer` of tokenizer.json: a ByteLevel, or a Sequence of Splits (a regex, behaviour
+  // Isolated) and a ByteLevel at the end. Others are UNIMPLEMENTED; `source` is the file's name for errors.
   static absl::StatusOr<PreTokenizer> Create(const Json& json, std::string_view source);
 
   // Appends views into `text` (valid UTF-8) that cover it: the matches and what lies between them.
@@ -29,9 +29,9 @@ class PreTokenizer {
  private:
   class Regex;
 
-  absl::Status Add(const Json& json, std::string_view source);
   absl::Status AddSplit(const Json& json, std::string_view source);
   absl::Status AddByteLevel(const Json& json, std::string_view source);
+  absl::Status AddRegex(std::string_view pattern, std::string_view source);
 
   std::vector<std::shared_ptr<const Regex>> regexes_;  // applied one after the other
   bool adds_prefix_space_ = false;

@@ -9,10 +9,11 @@
 
 namespace nestor {
 
-// str.strip(): without the whitespace at both ends, Unicode's included. `text` is valid UTF-8.
+// str.strip(): without the whitespace at both ends, Unicode's included.
 std::string_view PythonStrip(std::string_view text);
 
-// The tojson filter: json.dumps with ensure_ascii=False, ", " and ": " between parts.
+// The tojson filter: json.dumps with ensure_ascii=False, ", " and ": " between parts. Recurses: see
+// json_nesting.h for values from outside.
 std::string PythonJson(const nlohmann::ordered_json& value);
 
 // str(): strings as they are; True, False and None; numbers.

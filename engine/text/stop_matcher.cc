@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/check.h"
+
 namespace nestor {
+
+StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {
+  for (const std::string& stop : stops_) NESTOR_CHECK(!stop.empty()) << "an empty stop string";
+}
 
 std::string StopMatcher::Push(std::string_view text) {
   if (!matched_.empty()) return "";

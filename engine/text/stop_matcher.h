@@ -8,11 +8,12 @@
 
 namespace nestor {
 
-// The match is the one that is complete first; of several that end at the same byte, the longest. So it does
-// not depend on how the text was cut into pieces.
+// One generation's text, on one thread. The match is the one that is complete first; of several that end at
+// the same byte, the longest. So it does not depend on how the text was cut into pieces.
 class StopMatcher {
  public:
-  explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+  // `stops`: valid UTF-8, none empty. So what is let go always ends between two characters.
+  explicit StopMatcher(std::vector<std::string> stops);
 
   // The text that can be let go: no stop string can begin in it any more. Ends before a match; empty after
   // one.

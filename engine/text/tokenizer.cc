@@ -1,5 +1,7 @@
 #include "engine/text/tokenizer.h"
 
+#include <algorithm>
+
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
 #include "engine/text/utf8.h"
@@ -12,32 +14,34 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
     return absl::InvalidArgumentError(StrCat("expected valid UTF-8, found an invalid byte at offset ", *bad));
   }
   std::vector<int32_t> ids;
-  size_t ordinary = 0;  // where the text not yet encoded begins
-  size_t range = 0;     // the first of `plain` that does not end before the offset
-  for (size_t offset = 0; offset < text.size();) {
-    while (range < plain.size() && plain[range].end <= offset) ++range;
-    const std::optional<Match> token = FindAddedToken(text, offset);
-    const bool touches_plain = token && range < plain.size() && plain[range].begin < offset + token->length;
-    if (!token || touches_plain) {
+  NESTOR_RETURN_IF_ERROR(EncodePart(text, {0, text.size()}, plain, 0, ids));
+  return ids;
+}
+
+absl::Status Tokenizer::EncodePart(std::string_view text, TextRange part, absl::Span<const TextRange> plain,
+                                   size_t set, std::vector<int32_t>& ids) const {
+  if (set == added_tokens_.size()) return EncodeOrdinary(text.substr(part.begin, part.end - part.begin), ids);
+  size_t ordinary = part.begin;  // where the text not yet encoded begins
+  auto range = std::partition_point(plain.begin(), plain.end(),
+                                    [&](const TextRange& r) { return r.end <= part.begin; });
+  for (size_t offset = part.begin; offset < part.end;) {
+    while (range != plain.end() && range->end <= offset) ++range;
+    if (range != plain.end() && range->begin <= offset) {
+      offset = range->end;
+      continue;
+    }
+    const size_t limit = range == plain.end() ? part.end : std::min(part.end, range->begin);
+    const auto token = added_tokens_[set].LongestAtBegin(text.substr(offset, limit - offset));
+    if (!token) {
       ++offset;
       continue;
     }
-    NESTOR_RETURN_IF_ERROR(EncodeOrdinary(text.substr(ordinary, offset - ordinary), ids));
+    NESTOR_RETURN_IF_ERROR(EncodePart(text, {ordinary, offset}, plain, set + 1, ids));
     ids.push_back(token->id);
     offset += token->length;
     ordinary = offset;
   }
-  NESTOR_RETURN_IF_ERROR(EncodeOrdinary(text.substr(ordinary), ids));
-  return ids;
-}
-
-std::optional<Tokenizer::Match> Tokenizer::FindAddedToken(std::string_view text, size_t offset) const {
-  for (const size_t length : added_lengths_[static_cast<uint8_t>(text[offset])]) {
-    if (length > text.size() - offset) continue;
-    const auto token = added_tokens_.find(ToAbsl(text.substr(offset, length)));
-    if (token != added_tokens_.end()) return Match{token->second, length};
-  }
-  return std::nullopt;
+  return EncodePart(text, {ordinary, part.end}, plain, set + 1, ids);
 }
 
 absl::Status Tokenizer::EncodeOrdinary(std::string_view text, std::vector<int32_t>& ids) const {

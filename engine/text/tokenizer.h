@@ -2,7 +2,7 @@
 #ifndef NESTOR_ENGINE_TEXT_TOKENIZER_H_
 #define NESTOR_ENGINE_TEXT_TOKENIZER_H_
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/base/json.h"
+#include "engine/text/added_tokens.h"
 #include "engine/text/bpe.h"
 #include "engine/text/pre_tokenizer.h"
 
@@ -28,14 +28,15 @@ struct TextRange {
 class Tokenizer {
  public:
   // Models of type BPE without normaliser, with a ByteLevel decoder. UNIMPLEMENTED names what is not
-  // supported, INVALID_ARGUMENT what is broken, each with the key.
+  // supported, INVALID_ARGUMENT what is broken, each with the key; `source` stands for the file in messages.
+  // `truncation` and `padding` are left out of account: Hugging Face sets them anew for every call.
   static absl::StatusOr<Tokenizer> Load(const std::string& path);
   static absl::StatusOr<Tokenizer> Parse(std::string_view json, std::string_view source);
 
   // Token ids without the post-processor's. Added tokens (`<|im_end|>`) are recognised in the text, the
-  // longest of the leftmost, except where they touch a range of `plain`: there the text is ordinary text,
-  // whatever it looks like. `plain` is ascending. INVALID_ARGUMENT with the byte offset where the text is not
-  // valid UTF-8.
+  // longest of the leftmost, but never with a byte in a range of `plain`: what a user wrote is ordinary text,
+  // whatever it looks like. `plain` is ascending and does not overlap; pieces of ordinary text go across its
+  // borders. INVALID_ARGUMENT with the byte offset where the text is not valid UTF-8.
   absl::StatusOr<std::vector<int32_t>> Encode(std::string_view text,
                                               absl::Span<const TextRange> plain = {}) const;
 
@@ -56,13 +57,10 @@ class Tokenizer {
  private:
   friend class TokenizerParser;
 
-  // An added token in a text.
-  struct Match {
-    int32_t id;
-    size_t length;
-  };
-  // The longest added token that begins at `offset`.
-  std::optional<Match> FindAddedToken(std::string_view text, size_t offset) const;
+  // Appends the ids of a part of a text, looking for the sets of added tokens from `set` on.
+  absl::Status EncodePart(std::string_view text, TextRange part, absl::Span<const TextRange> plain,
+                          size_t set, std::vector<int32_t>& ids) const;
+  // The same for a part in which no added token is looked for.
   absl::Status EncodeOrdinary(std::string_view text, std::vector<int32_t>& ids) const;
 
   Tokenizer(Bpe bpe, PreTokenizer pre_tokenizer)
@@ -70,11 +68,10 @@ class Tokenizer {
 
   Bpe bpe_;
   PreTokenizer pre_tokenizer_;
-  std::vector<std::string> token_bytes_;                    // by id
-  std::vector<bool> special_;                               // by id
-  absl::flat_hash_map<std::string, int32_t> ids_;           // content -> id
-  absl::flat_hash_map<std::string, int32_t> added_tokens_;  // content -> id
-  std::array<std::vector<size_t>, 256> added_lengths_;      // of those with this first byte, descending
+  std::vector<std::string> token_bytes_;           // by id
+  std::vector<bool> special_;                      // by id
+  absl::flat_hash_map<std::string, int32_t> ids_;  // content -> id
+  std::vector<AddedTokens> added_tokens_;          // sets, looked for one after the other
   std::vector<int32_t> prefix_tokens_;
 };
 

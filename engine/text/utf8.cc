@@ -47,6 +47,16 @@ std::optional<size_t> FirstInvalidUtf8(std::string_view bytes) {
   return std::nullopt;
 }
 
+size_t CompleteUtf8Length(std::string_view bytes) {
+  size_t length = 0;
+  while (length < bytes.size()) {
+    const Utf8Unit unit = NextUtf8(bytes.substr(length));
+    if (unit.kind == Utf8Unit::Kind::kIncomplete) break;
+    length += unit.length;
+  }
+  return length;
+}
+
 std::string ReplaceInvalidUtf8(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());

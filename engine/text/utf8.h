@@ -27,6 +27,9 @@ Utf8Unit NextUtf8(std::string_view bytes);
 // Offset of the first byte that does not belong to a valid character; nullopt where all do.
 std::optional<size_t> FirstInvalidUtf8(std::string_view bytes);
 
+// Length of `bytes` without a character at their end of which bytes are still missing.
+size_t CompleteUtf8Length(std::string_view bytes);
+
 // Valid text with U+FFFD in place of each maximal invalid part.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
 
