@@ -83,7 +83,7 @@ std::string Summary(const Checkpoint& checkpoint) {
 std::string LayerTable(const Checkpoint& checkpoint) {
   const std::vector<SubmodelShape>& submodels = checkpoint.elastic().submodels;
   std::string text = absl::StrFormat("%5s %-9s %7s %14s", "layer", "kind", "tensors", "parameters");
-  for (const SubmodelShape& submodel : submodels) text += absl::StrFormat("  %-14s", submodel.name);
+  for (const SubmodelShape& submodel : submodels) text += absl::StrFormat("  %14s", submodel.name);
   text += "\n";
   for (const auto& [layer, sum] : SumByLayer(checkpoint)) {
     const bool outside = layer < 0;
@@ -91,7 +91,7 @@ std::string LayerTable(const Checkpoint& checkpoint) {
     text +=
         absl::StrFormat("%5s %-9s %7d %14d", outside ? "" : StrCat(layer), kind, sum.tensors, sum.parameters);
     for (const SubmodelShape& submodel : submodels) {
-      text += absl::StrFormat("  %-14s", outside ? "" : WidthWords(submodel.layers[layer]));
+      text += absl::StrFormat("  %14s", outside ? "" : WidthWords(submodel.layers[layer]));
     }
     text += "\n";
   }
