@@ -45,8 +45,9 @@ std::optional<Detail> FindDetail(const absl::Status& status) {
 ErrorDetails DetailsOf(const absl::Status& status) {
   ErrorDetails details;
   if (const auto info = FindDetail<google::rpc::ErrorInfo>(status)) details.reason = info->reason();
-  if (const auto bad = FindDetail<google::rpc::BadRequest>(status); bad && bad->field_violations_size() > 0) {
-    details.field = bad->field_violations(0).field();
+  if (const auto bad_request = FindDetail<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : bad_request->field_violations()) details.fields.push_back(violation.field());
+    if (!details.fields.empty()) details.field = details.fields.front();
   }
   if (const auto retry = FindDetail<google::rpc::RetryInfo>(status)) {
     details.retry_delay =
@@ -63,14 +64,14 @@ class CallControl::Scope {
       context_.set_deadline(absl::ToChronoTime(absl::Now() + options.timeout));
     }
     if (control_ == nullptr) return;
-    absl::MutexLock lock(&control_->mutex_);
+    std::lock_guard lock(control_->mutex_);
     control_->context_ = &context_;
     if (control_->cancelled_) context_.TryCancel();
   }
 
   ~Scope() {
     if (control_ == nullptr) return;
-    absl::MutexLock lock(&control_->mutex_);
+    std::lock_guard lock(control_->mutex_);
     control_->context_ = nullptr;
   }
 
@@ -82,7 +83,7 @@ class CallControl::Scope {
 };
 
 void CallControl::Cancel() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   cancelled_ = true;
   if (context_ != nullptr) context_->TryCancel();
 }
@@ -90,6 +91,7 @@ void CallControl::Cancel() {
 Client Client::Connect(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetServiceConfigJSON(kServiceConfig);
+  arguments.SetMaxReceiveMessageSize(-1);  // an answer with log-probabilities may exceed the usual 4 MiB
   return Client(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
 }
 

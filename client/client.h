@@ -4,13 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -22,7 +22,8 @@ namespace nestor {
 // What came with an error of the server besides code and message (google.rpc details).
 struct ErrorDetails {
   std::string reason;                         // ErrorInfo: "BUDGET_TOO_SMALL"
-  std::string field;                          // BadRequest: "generation.sampling.top_p"
+  std::string field;                          // BadRequest: "generation.sampling.top_p", the first of
+  std::vector<std::string> fields;            // all at fault
   std::optional<absl::Duration> retry_delay;  // RetryInfo
 };
 
@@ -37,9 +38,9 @@ class CallControl {
   friend class Client;
   class Scope;  // a call in progress
 
-  absl::Mutex mutex_;
-  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;  // guards all below
+  grpc::ClientContext* context_ = nullptr;
+  bool cancelled_ = false;
 };
 
 struct CallOptions {

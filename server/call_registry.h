@@ -2,11 +2,13 @@
 #ifndef NESTOR_SERVER_CALL_REGISTRY_H_
 #define NESTOR_SERVER_CALL_REGISTRY_H_
 
+#include <algorithm>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/generation_call.h"
 
@@ -16,31 +18,32 @@ namespace nestor {
 class CallRegistry {
  public:
   void Add(std::shared_ptr<GenerationCall> call) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     calls_.insert(std::move(call));
   }
 
   void Remove(const std::shared_ptr<GenerationCall>& call) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     calls_.erase(call);
+    if (calls_.empty()) none_.notify_all();
   }
 
-  // True: none is open. False: the time is up.
+  // True: none is open. False: the time is up (at most a day: clocks overflow beyond some centuries).
   bool AwaitNone(absl::Duration timeout) {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(this, &CallRegistry::IsEmpty), timeout);
+    std::unique_lock lock(mutex_);
+    return none_.wait_for(lock, absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24))),
+                          [this] { return calls_.empty(); });
   }
 
   void CancelAll() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     for (const std::shared_ptr<GenerationCall>& call : calls_) call->Cancel();
   }
 
  private:
-  bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return calls_.empty(); }
-
-  absl::Mutex mutex_;
-  absl::flat_hash_set<std::shared_ptr<GenerationCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards all below
+  std::condition_variable none_;
+  absl::flat_hash_set<std::shared_ptr<GenerationCall>> calls_;
 };
 
 }  // namespace nestor

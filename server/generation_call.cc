@@ -1,5 +1,7 @@
 #include "server/generation_call.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/error_detail.h"
@@ -7,73 +9,112 @@
 #include "engine/base/str_cat.h"
 #include "engine/serve/prompt.h"
 #include "server/request_conversion.h"
+#include "server/request_log.h"
 #include "server/response_conversion.h"
+#include "server/status_details.h"
+#include "server/violations.h"
 
 namespace nestor {
+namespace {
 
-GenerationCall::GenerationCall(Engine& engine, const std::string& model_name,
-                               const v1::Generation& generation, absl::Time deadline, GenerationSink& sink)
-    : engine_(engine),
-      model_name_(model_name),
-      generation_(generation),
-      deadline_(deadline),
-      sink_(sink),
-      with_tokens_(generation.return_token_ids() || generation.has_top_logprobs()) {}
+// Where the paths of fields begin in requests that hold a Generation.
+constexpr std::string_view kGenerationField = "generation.";
 
-void GenerationCall::Run() {
-  absl::StatusOr<GenerationRequest> request = Prepare();
-  absl::Status status = request.status();
-  if (status.ok()) {
-    thinks_ = request->plan.think;
-    sink_.OnStart(ToProto(*request, model_name_, engine_.facts()));
-    status = Submit(*std::move(request));
+PromptLimits LimitsOf(const Engine& engine) {
+  size_t longest_token = 1;
+  for (int32_t token = 0; token < engine.tokenizer().vocab_size(); ++token) {
+    longest_token = std::max(longest_token, engine.tokenizer().TokenBytes(token).size());
   }
-  // Once submitted, the outcome ends the call.
-  if (!status.ok()) sink_.OnEnd(status, {});
+  return {engine.checkpoint().config().vocab_size, longest_token * engine.facts().max_context_tokens};
 }
 
-absl::StatusOr<GenerationRequest> GenerationCall::Prepare() const {
-  if (!generation_.model().empty() && generation_.model() != model_name_) {
-    return WithField(
-        absl::NotFoundError(StrCat("model: expected '", model_name_, "', found '", generation_.model(), "'")),
-        "model");
+// What the engine says of "prompt" is about the field that holds it.
+absl::Status WithPromptField(const absl::Status& status, const v1::Generation& generation) {
+  return FieldOf(status) == "prompt" ? WithField(status, PromptField(generation)) : status;
+}
+
+}  // namespace
+
+GenerationContext::GenerationContext(Engine& engine_to_use, std::string name)
+    : engine(engine_to_use), model_name(std::move(name)), prompt_limits(LimitsOf(engine)) {}
+
+GenerationCall::GenerationCall(const GenerationContext& context, absl::Time deadline, GenerationSink& sink)
+    : context_(context), deadline_(deadline), sink_(sink) {}
+
+void GenerationCall::Run(const absl::StatusOr<v1::Generation>& generation) {
+  if (!generation.ok()) return Refuse(generation.status());
+  const absl::Status status = Accept(*generation);
+  if (!status.ok()) return Refuse(WithFieldPrefix(WithPromptField(status, *generation), kGenerationField));
+  Start();  // from here on, the outcome ends the call
+}
+
+void GenerationCall::Refuse(const absl::Status& status) {
+  LogRefusal(request_id_, status);
+  sink_.OnEnd(status, {});
+}
+
+absl::Status GenerationCall::Accept(const v1::Generation& generation) {
+  request_id_ = generation.request_id();
+  NESTOR_ASSIGN_OR_RETURN(GenerationRequest request, Prepare(generation));
+  request_id_ = request.request_id;
+  with_tokens_ = generation.return_token_ids() || generation.has_top_logprobs();
+  thinks_ = request.plan.think;
+  {
+    std::lock_guard lock(start_mutex_);
+    start_ = ToProto(request, context_.model_name, context_.engine.facts());
   }
-  NESTOR_ASSIGN_OR_RETURN(const PromptSource source, ReadPrompt(generation_));
-  NESTOR_ASSIGN_OR_RETURN(PlanRequest plan_request, ReadPlanRequest(generation_));
-  NESTOR_ASSIGN_OR_RETURN(GenerationRequest request,
-                          ReadGenerationRequest(generation_, engine_.checkpoint().config()));
-  NESTOR_ASSIGN_OR_RETURN(Prompt prompt, BuildPrompt(source, ReadThinkingEnabled(generation_),
-                                                     engine_.thinking_markers(), engine_.tokenizer()));
-  plan_request.think = prompt.think;
-  plan_request.prompt_tokens = static_cast<int>(prompt.tokens.size());
-  NESTOR_ASSIGN_OR_RETURN(request.plan, Route(plan_request, engine_.facts()));
-  request.prompt_tokens = std::move(prompt.tokens);
-  request.deadline = deadline_;
-  return request;
+  return Submit(std::move(request));
+}
+
+absl::StatusOr<GenerationRequest> GenerationCall::Prepare(const v1::Generation& generation) const {
+  Engine& engine = context_.engine;
+  if (!generation.model().empty() && generation.model() != context_.model_name) {
+    return WithField(absl::NotFoundError(StrCat("model: expected '", context_.model_name, "', found '",
+                                                Excerpt(generation.model()), "'")),
+                     "model");
+  }
+  NESTOR_ASSIGN_OR_RETURN(RequestParts parts,
+                          ReadRequest(generation, engine.checkpoint().config(), context_.prompt_limits));
+  NESTOR_ASSIGN_OR_RETURN(Prompt prompt, BuildPrompt(parts.prompt, parts.thinking_enabled,
+                                                     engine.thinking_markers(), engine.tokenizer()));
+  parts.plan.think = prompt.think;
+  parts.plan.prompt_tokens = static_cast<int>(prompt.tokens.size());
+  NESTOR_ASSIGN_OR_RETURN(parts.request.plan, Route(parts.plan, engine.facts()));
+  parts.request.prompt_tokens = std::move(prompt.tokens);
+  parts.request.deadline = deadline_;
+  return std::move(parts.request);
 }
 
 absl::Status GenerationCall::Submit(GenerationRequest request) {
   // Under the lock, so that a Cancel either sees the handle or is seen here.
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (cancelled_) return absl::CancelledError("the request was cancelled");
-  NESTOR_ASSIGN_OR_RETURN(handle_, engine_.Submit(std::move(request), shared_from_this()));
+  NESTOR_ASSIGN_OR_RETURN(handle_, context_.engine.Submit(std::move(request), shared_from_this()));
   return absl::OkStatus();
 }
 
+void GenerationCall::Start() {
+  std::lock_guard lock(start_mutex_);
+  if (start_) sink_.OnStart(*std::exchange(start_, std::nullopt));
+}
+
 void GenerationCall::Cancel() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   cancelled_ = true;
-  if (handle_) engine_.Cancel(*handle_);
+  if (handle_) context_.engine.Cancel(*handle_);
 }
 
 void GenerationCall::OnDelta(Delta delta) {
   if (delta.text.empty() && !with_tokens_) return;
+  Start();
   sink_.OnDelta(ToProto(delta, with_tokens_));
 }
 
 void GenerationCall::OnOutcome(Outcome outcome) {
+  Start();
+  LogOutcome(request_id_, outcome);
   v1::GenerationEnd end;
-  if (outcome.status.ok()) end = ToProto(outcome, thinks_, engine_.facts());
+  if (outcome.status.ok()) end = ToProto(outcome, thinks_, context_.engine.facts());
   sink_.OnEnd(outcome.status, std::move(end));
 }
 

@@ -4,22 +4,32 @@
 #define NESTOR_SERVER_GENERATION_CALL_H_
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/serve/engine.h"
 #include "engine/serve/request.h"
 #include "nestor/v1/generation.pb.h"
+#include "server/prompt_conversion.h"
 
 namespace nestor {
 
+// What all calls of a server share. The engine must be started.
+struct GenerationContext {
+  GenerationContext(Engine& engine_to_use, std::string name);
+
+  Engine& engine;
+  const std::string model_name;
+  const PromptLimits prompt_limits;
+};
+
 // What a transport does with the output. Called from a worker or the engine's thread, one call at a time, in
-// the order OnStart, OnDelta…, OnEnd; OnEnd exactly once and last, after which the sink may be gone. Must not
-// block.
+// the order OnStart, OnDelta…, OnEnd; OnEnd exactly once and last, after which the sink may be gone. A
+// request that is refused gets OnEnd alone. Must not block.
 class GenerationSink {
  public:
   virtual ~GenerationSink() = default;
@@ -31,13 +41,15 @@ class GenerationSink {
 
 class GenerationCall : public GenerationListener, public std::enable_shared_from_this<GenerationCall> {
  public:
-  // `generation` and `sink` must stay valid until OnEnd.
-  GenerationCall(Engine& engine, const std::string& model_name, const v1::Generation& generation,
-                 absl::Time deadline, GenerationSink& sink);
+  // `context` must outlive the call, `sink` be valid until OnEnd.
+  GenerationCall(const GenerationContext& context, absl::Time deadline, GenerationSink& sink);
 
-  // Checks, tokenizes, plans and submits. May take as long as tokenizing does: not for a thread that must not
-  // block.
-  void Run();
+  // Checks, tokenizes, plans and submits; an error in place of a generation is the call's end. May take as
+  // long as tokenizing does: not for a thread that must not block. Once, unless Refuse is called instead.
+  void Run(const absl::StatusOr<v1::Generation>& generation);
+
+  // Ends a call that is not run.
+  void Refuse(const absl::Status& status);
 
   // The client does not want it any more. From any thread, any number of times, also before Run and after the
   // end.
@@ -48,21 +60,29 @@ class GenerationCall : public GenerationListener, public std::enable_shared_from
   void OnOutcome(Outcome outcome) override;
 
  private:
-  absl::StatusOr<GenerationRequest> Prepare() const;
+  absl::Status Accept(const v1::Generation& generation);
+  absl::StatusOr<GenerationRequest> Prepare(const v1::Generation& generation) const;
   // Submits unless the call was cancelled meanwhile.
-  absl::Status Submit(GenerationRequest request) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Submit(GenerationRequest request);
+  // Tells the sink of the start, once: the worker after the engine took the request, or the engine's thread,
+  // whose first output may come before the worker gets to it.
+  void Start();
 
-  Engine& engine_;
-  const std::string& model_name_;
-  const v1::Generation& generation_;
+  const GenerationContext& context_;
   const absl::Time deadline_;
   GenerationSink& sink_;
-  const bool with_tokens_;
-  bool thinks_ = false;  // set before Submit
 
-  absl::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<RequestHandle> handle_ ABSL_GUARDED_BY(mutex_);
+  // Set before Submit.
+  bool with_tokens_ = false;
+  bool thinks_ = false;
+  std::string request_id_;
+
+  std::mutex start_mutex_;  // held while the sink hears of the start, so that nothing overtakes it
+  std::optional<v1::GenerationStart> start_;
+
+  std::mutex mutex_;  // guards all below
+  bool cancelled_ = false;
+  std::optional<RequestHandle> handle_;
 };
 
 }  // namespace nestor

@@ -7,6 +7,8 @@
 #include "engine/base/str_cat.h"
 #include "server/server.h"
 #include "server/server_config.h"
+#include "spdlog/async.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace nestor {
@@ -25,16 +27,33 @@ std::string SubmodelWords(const Engine& engine) {
   return words;
 }
 
-// Waits for the first signal; a second one ends the process at once.
-void AwaitSignal() {
-  boost::asio::io_context context;
-  boost::asio::signal_set signals(context, SIGTERM, SIGINT);
-  signals.async_wait([](const boost::system::error_code&, int signal) {
-    spdlog::info("signal {}: draining", signal);
-    std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_DFL);
-  });
-  context.run();
+// Keeps signals that ask for the end, from its construction on.
+class EndSignal {
+ public:
+  EndSignal() : signals_(context_, SIGTERM, SIGINT) {}
+
+  // Waits for the first one; a second one ends the process at once.
+  void Await() {
+    signals_.async_wait([](const boost::system::error_code&, int signal) {
+      spdlog::info("signal {}: draining", signal);
+      std::signal(SIGTERM, SIG_DFL);
+      std::signal(SIGINT, SIG_DFL);
+    });
+    context_.run();
+  }
+
+ private:
+  boost::asio::io_context context_;
+  boost::asio::signal_set signals_;
+};
+
+// Lines are written by a thread of their own and dropped where that falls behind: whoever reads the log must
+// not hold up the engine's thread.
+void StartLog(const std::string& level) {
+  constexpr size_t kLinesMax = 8192;
+  spdlog::init_thread_pool(kLinesMax, 1);
+  spdlog::set_default_logger(spdlog::create_async_nb<spdlog::sinks::stdout_color_sink_mt>("nestor-server"));
+  spdlog::set_level(spdlog::level::from_str(level));
 }
 
 int Serve(const ServerConfig& config) {
@@ -44,6 +63,7 @@ int Serve(const ServerConfig& config) {
     return kFailed;
   }
   (*engine)->Start();
+  EndSignal end_signal;  // before anybody can know that the server is up
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(**engine, config.server);
   if (!server.ok()) {
     std::cerr << "nestor-server: " << server.status().message() << std::endl;
@@ -53,7 +73,7 @@ int Serve(const ServerConfig& config) {
   spdlog::info("listening on {}:{}, backend {}, model {}, submodels {}, cache {} bytes", host,
                (*server)->port(), (*engine)->backend_name(), config.server.model_name,
                SubmodelWords(**engine), (*engine)->cache_bytes());
-  AwaitSignal();
+  end_signal.Await();
   const bool drained = (*server)->Drain(absl::Seconds(config.drain_seconds));
   spdlog::info(drained ? "drained" : "the drain time is over: the rest was cancelled");
   return 0;
@@ -69,8 +89,10 @@ int Main(int argc, const char* const* argv) {
     std::cout << ServerUsage();
     return 0;
   }
-  spdlog::set_level(spdlog::level::from_str(config->log_level));
-  return Serve(*config);
+  StartLog(config->log_level);
+  const int status = Serve(*config);
+  spdlog::shutdown();  // writes what is left
+  return status;
 }
 
 }  // namespace

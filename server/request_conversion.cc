@@ -1,21 +1,24 @@
 #include "server/request_conversion.h"
 
-#include <cmath>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/random/random.h"
 #include "engine/base/error_detail.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "server/violations.h"
 
 namespace nestor {
 namespace {
 
 constexpr int kStopStringsMax = 16;
 constexpr size_t kStopStringBytesMax = 256;
-constexpr size_t kRequestIdBytesMax = 128;
+constexpr size_t kNameBytesMax = 128;  // of a request, a model, a submodel
 constexpr int kTopLogprobsMax = 20;
-constexpr int kMessagesMax = 4096;
+constexpr int kLogitBiasMax = 1024;
 
 // A number in a range; NaN is in none.
 struct Range {
@@ -26,128 +29,108 @@ struct Range {
   bool open_most = false;
 };
 
-absl::Status CheckRange(std::string_view field, double value, const Range& range) {
+void CheckRange(std::string_view field, double value, const Range& range, Violations& violations) {
   const bool above = range.open_least ? value > range.least : value >= range.least;
   const bool below = range.open_most ? value < range.most : value <= range.most;
-  return above && below ? absl::OkStatus()
-                        : InvalidField(field, StrCat("expected ", range.words, ", found ", value));
+  if (!above || !below) violations.Add(field, StrCat("expected ", range.words, ", found ", value));
 }
 
-absl::StatusOr<OrderedJson> ReadJsonObject(std::string_view field, const std::string& text) {
-  OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_object()) return json;
-  return InvalidField(field, StrCat("expected a JSON object, found '", text.substr(0, 80), "'"));
-}
-
-absl::StatusOr<std::string> RoleName(std::string_view field, v1::ChatRole role) {
-  switch (role) {
-    case v1::CHAT_ROLE_SYSTEM:
-      return std::string("system");
-    case v1::CHAT_ROLE_USER:
-      return std::string("user");
-    case v1::CHAT_ROLE_ASSISTANT:
-      return std::string("assistant");
-    case v1::CHAT_ROLE_TOOL:
-      return std::string("tool");
-    default:
-      return InvalidField(field, StrCat("expected a role, found ", static_cast<int>(role)));
-  }
-}
-
-absl::StatusOr<ChatMessage> ReadMessage(const v1::ChatMessage& proto, const std::string& path) {
-  ChatMessage message;
-  NESTOR_ASSIGN_OR_RETURN(message.role, RoleName(path + ".role", proto.role()));
-  message.content = proto.content();
-  const bool is_assistant = proto.role() == v1::CHAT_ROLE_ASSISTANT;
-  if (proto.has_reasoning_content()) {
-    if (!is_assistant) return InvalidField(path + ".reasoning_content", "expected for an assistant only");
-    message.reasoning_content = proto.reasoning_content();
-  }
-  if (proto.tool_calls_size() > 0 && !is_assistant) {
-    return InvalidField(path + ".tool_calls", "expected for an assistant only");
-  }
-  for (int i = 0; i < proto.tool_calls_size(); ++i) {
-    const std::string call_path = StrCat(path, ".tool_calls[", i, "]");
-    const v1::ToolCall& call = proto.tool_calls(i);
-    if (call.name().empty()) return InvalidField(call_path + ".name", "expected a name, found nothing");
-    NESTOR_ASSIGN_OR_RETURN(OrderedJson arguments,
-                            ReadJsonObject(call_path + ".arguments_json", call.arguments_json()));
-    message.tool_calls.push_back({call.name(), std::move(arguments)});
-  }
-  return message;
-}
-
-absl::StatusOr<PromptSource> ReadChat(const v1::Chat& proto) {
-  if (proto.messages().empty() || proto.messages_size() > kMessagesMax) {
-    return InvalidField("chat.messages",
-                        StrCat("expected 1 to ", kMessagesMax, " messages, found ", proto.messages_size()));
-  }
-  ChatPrompt chat;
-  for (int i = 0; i < proto.messages_size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(ChatMessage message,
-                            ReadMessage(proto.messages(i), StrCat("chat.messages[", i, "]")));
-    chat.messages.push_back(std::move(message));
-  }
-  for (int i = 0; i < proto.tools_json_size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(OrderedJson tool,
-                            ReadJsonObject(StrCat("chat.tools_json[", i, "]"), proto.tools_json(i)));
-    chat.tools.push_back(std::move(tool));
-  }
-  if (proto.has_truncate_history_thinking())
-    chat.truncate_history_thinking = proto.truncate_history_thinking();
-  return PromptSource(std::move(chat));
+void CheckName(std::string_view field, const std::string& name, Violations& violations) {
+  if (name.size() <= kNameBytesMax) return;
+  violations.Add(field, StrCat("expected at most ", kNameBytesMax, " bytes, found ", name.size()));
 }
 
 // A bound that is set must be positive: 0 would mean that nothing may run.
-absl::StatusOr<std::optional<int64_t>> ReadBound(bool is_set, int64_t value, const std::string& field) {
-  if (!is_set) return std::optional<int64_t>();
-  if (value < 1) return InvalidField(field, StrCat("expected 1 or more, found ", value));
-  return std::optional<int64_t>(value);
+std::optional<int64_t> ReadBound(bool is_set, int64_t value, const std::string& field,
+                                 Violations& violations) {
+  if (!is_set) return std::nullopt;
+  if (value < 1) violations.Add(field, StrCat("expected 1 or more, found ", value));
+  return value;
 }
 
-absl::StatusOr<Budget> ReadBudget(const v1::Budget& proto, const std::string& path) {
-  if (proto.has_latency()) {
-    return WithReason(
-        WithField(absl::UnimplementedError(StrCat(path, ".latency: latency budgets are not served yet")),
-                  path + ".latency"),
-        "LATENCY_BUDGET_UNSUPPORTED");
-  }
+Budget ReadBudget(const v1::Budget& proto, const std::string& path, Violations& violations) {
   Budget budget;
-  NESTOR_ASSIGN_OR_RETURN(budget.max_total_parameters,
-                          ReadBound(proto.has_max_total_parameters(), proto.max_total_parameters(),
-                                    path + ".max_total_parameters"));
-  NESTOR_ASSIGN_OR_RETURN(budget.max_active_parameters,
-                          ReadBound(proto.has_max_active_parameters(), proto.max_active_parameters(),
-                                    path + ".max_active_parameters"));
-  NESTOR_ASSIGN_OR_RETURN(
-      budget.max_memory_bytes,
-      ReadBound(proto.has_max_memory_bytes(), proto.max_memory_bytes(), path + ".max_memory_bytes"));
+  budget.max_total_parameters = ReadBound(proto.has_max_total_parameters(), proto.max_total_parameters(),
+                                          path + ".max_total_parameters", violations);
+  budget.max_active_parameters = ReadBound(proto.has_max_active_parameters(), proto.max_active_parameters(),
+                                           path + ".max_active_parameters", violations);
+  budget.max_memory_bytes = ReadBound(proto.has_max_memory_bytes(), proto.max_memory_bytes(),
+                                      path + ".max_memory_bytes", violations);
   return budget;
 }
 
-absl::StatusOr<std::optional<Handoff>> ReadHandoff(v1::Handoff handoff) {
+// No budget is left out of account: one that is not served yet ends the request.
+absl::Status RefuseLatencyBudgets(const v1::Generation& generation) {
+  const std::pair<const v1::Budget&, std::string_view> budgets[] = {
+      {generation.budget(), "budget.latency"},
+      {generation.thinking().budget(), "thinking.budget.latency"},
+      {generation.answer().budget(), "answer.budget.latency"}};
+  for (const auto& [budget, field] : budgets) {
+    if (!budget.has_latency()) continue;
+    const absl::Status status =
+        absl::UnimplementedError(StrCat(field, ": latency budgets are not served yet"));
+    return WithReason(WithField(status, field), "LATENCY_BUDGET_UNSUPPORTED");
+  }
+  return absl::OkStatus();
+}
+
+std::optional<Handoff> ReadHandoff(v1::Handoff handoff, Violations& violations) {
   switch (handoff) {
     case v1::HANDOFF_UNSPECIFIED:
-      return std::optional<Handoff>();
+      return std::nullopt;
     case v1::HANDOFF_RECOMPUTE:
-      return std::optional<Handoff>(Handoff::kRecompute);
+      return Handoff::kRecompute;
     case v1::HANDOFF_TRANSPLANT:
-      return std::optional<Handoff>(Handoff::kTransplant);
+      return Handoff::kTransplant;
     default:
-      return InvalidField("handoff", StrCat("expected a known value, found ", static_cast<int>(handoff)));
+      violations.Add("handoff", StrCat("expected a known value, found ", static_cast<int>(handoff)));
+      return std::nullopt;
   }
 }
 
-absl::Status ReadLogitBias(const v1::Sampling& proto, int vocab_size, SamplingParameters& parameters) {
+PlanRequest ReadPlanRequest(const v1::Generation& generation, Violations& violations) {
+  PlanRequest request;
+  const v1::ThinkingOptions& thinking = generation.thinking();
+  const v1::AnswerOptions& answer = generation.answer();
+  request.budget = ReadBudget(generation.budget(), "budget", violations);
+  request.thinking.budget = ReadBudget(thinking.budget(), "thinking.budget", violations);
+  request.answer.budget = ReadBudget(answer.budget(), "answer.budget", violations);
+  CheckName("thinking.submodel", thinking.submodel(), violations);
+  CheckName("answer.submodel", answer.submodel(), violations);
+  if (thinking.has_submodel()) request.thinking.submodel = thinking.submodel();
+  if (answer.has_submodel()) request.answer.submodel = answer.submodel();
+  if (thinking.has_max_thinking_tokens()) {
+    request.max_thinking_tokens = thinking.max_thinking_tokens();
+    CheckRange("thinking.max_thinking_tokens", thinking.max_thinking_tokens(), {0, INT32_MAX, "0 or more"},
+               violations);
+  }
+  if (generation.has_max_output_tokens()) {
+    request.max_output_tokens = generation.max_output_tokens();
+    CheckRange("max_output_tokens", generation.max_output_tokens(), {1, INT32_MAX, "1 or more"}, violations);
+  }
+  request.handoff = ReadHandoff(generation.handoff(), violations);
+  if (!v1::BudgetPolicy_IsValid(generation.budget_policy())) {
+    violations.Add("budget_policy", StrCat("expected a known value, found ", generation.budget_policy()));
+  }
+  request.best_effort = generation.budget_policy() == v1::BUDGET_POLICY_BEST_EFFORT;
+  return request;
+}
+
+void ReadLogitBias(const v1::Sampling& proto, int vocab_size, SamplingParameters& parameters,
+                   Violations& violations) {
+  if (proto.logit_bias().size() > kLogitBiasMax) {
+    violations.Add("sampling.logit_bias",
+                   StrCat("expected at most ", kLogitBiasMax, " tokens, found ", proto.logit_bias().size()));
+    return;
+  }
   for (const auto& [token, bias] : proto.logit_bias()) {
     if (token < 0 || token >= vocab_size) {
-      return InvalidField("sampling.logit_bias",
-                          StrCat("expected token ids from 0 to ", vocab_size - 1, ", found ", token));
+      violations.Add("sampling.logit_bias",
+                     StrCat("expected token ids from 0 to ", vocab_size - 1, ", found ", token));
     }
-    NESTOR_RETURN_IF_ERROR(CheckRange("sampling.logit_bias", bias, {-100, 100, "-100 to 100"}));
+    CheckRange("sampling.logit_bias", bias, {-100, 100, "-100 to 100"}, violations);
     parameters.logit_bias.push_back({token, bias});
   }
-  return absl::OkStatus();
 }
 
 SamplingParameters DefaultSampling(const ModelConfig& config) {
@@ -159,117 +142,83 @@ SamplingParameters DefaultSampling(const ModelConfig& config) {
   return parameters;
 }
 
-absl::StatusOr<SamplingParameters> ReadSampling(const v1::Sampling& proto, const ModelConfig& config) {
+SamplingParameters ReadSampling(const v1::Sampling& proto, const ModelConfig& config,
+                                Violations& violations) {
   SamplingParameters parameters = DefaultSampling(config);
-  const auto read = [](bool is_set, float value, std::string_view field, const Range& range, float& to) {
-    if (is_set) to = value;
-    return is_set ? CheckRange(field, value, range) : absl::OkStatus();
+  const auto read = [&](bool is_set, float value, std::string_view field, const Range& range, float& to) {
+    if (!is_set) return;
+    to = value;
+    CheckRange(field, value, range, violations);
   };
-  NESTOR_RETURN_IF_ERROR(read(proto.has_temperature(), proto.temperature(), "sampling.temperature",
-                              {0, 100, "0 to 100"}, parameters.temperature));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_top_p(), proto.top_p(), "sampling.top_p",
-                              {0, 1, "above 0 to 1", /*open_least=*/true}, parameters.top_p));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_min_p(), proto.min_p(), "sampling.min_p",
-                              {0, 1, "0 to below 1", /*open_least=*/false, /*open_most=*/true},
-                              parameters.min_p));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_repetition_penalty(), proto.repetition_penalty(),
-                              "sampling.repetition_penalty", {0, 100, "above 0 to 100", /*open_least=*/true},
-                              parameters.repetition_penalty));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_presence_penalty(), proto.presence_penalty(),
-                              "sampling.presence_penalty", {-2, 2, "-2 to 2"}, parameters.presence_penalty));
-  NESTOR_RETURN_IF_ERROR(read(proto.has_frequency_penalty(), proto.frequency_penalty(),
-                              "sampling.frequency_penalty", {-2, 2, "-2 to 2"},
-                              parameters.frequency_penalty));
+  read(proto.has_temperature(), proto.temperature(), "sampling.temperature", {0, 100, "0 to 100"},
+       parameters.temperature);
+  read(proto.has_top_p(), proto.top_p(), "sampling.top_p", {0, 1, "above 0 to 1", /*open_least=*/true},
+       parameters.top_p);
+  read(proto.has_min_p(), proto.min_p(), "sampling.min_p",
+       {0, 1, "0 to below 1", /*open_least=*/false, /*open_most=*/true}, parameters.min_p);
+  read(proto.has_repetition_penalty(), proto.repetition_penalty(), "sampling.repetition_penalty",
+       {0, 100, "above 0 to 100", /*open_least=*/true}, parameters.repetition_penalty);
+  read(proto.has_presence_penalty(), proto.presence_penalty(), "sampling.presence_penalty",
+       {-2, 2, "-2 to 2"}, parameters.presence_penalty);
+  read(proto.has_frequency_penalty(), proto.frequency_penalty(), "sampling.frequency_penalty",
+       {-2, 2, "-2 to 2"}, parameters.frequency_penalty);
   if (proto.has_top_k()) {
-    if (proto.top_k() < 0)
-      return InvalidField("sampling.top_k", StrCat("expected 0 or more, found ", proto.top_k()));
     parameters.top_k = proto.top_k();
+    CheckRange("sampling.top_k", proto.top_k(), {0, INT32_MAX, "0 or more"}, violations);
   }
-  NESTOR_RETURN_IF_ERROR(ReadLogitBias(proto, config.vocab_size, parameters));
+  ReadLogitBias(proto, config.vocab_size, parameters, violations);
   parameters.seed = proto.has_seed() ? proto.seed() : absl::Uniform<uint64_t>(absl::BitGen());
   return parameters;
 }
 
-absl::Status ReadStopStrings(const v1::Generation& proto, GenerationRequest& request) {
+void ReadStopStrings(const v1::Generation& proto, GenerationRequest& request, Violations& violations) {
   if (proto.stop_strings_size() > kStopStringsMax) {
-    return InvalidField("stop_strings",
-                        StrCat("expected at most ", kStopStringsMax, ", found ", proto.stop_strings_size()));
+    violations.Add("stop_strings",
+                   StrCat("expected at most ", kStopStringsMax, ", found ", proto.stop_strings_size()));
+    return;
   }
   for (int i = 0; i < proto.stop_strings_size(); ++i) {
     const std::string& stop = proto.stop_strings(i);
     if (stop.empty() || stop.size() > kStopStringBytesMax) {
-      return InvalidField(StrCat("stop_strings[", i, "]"),
-                          StrCat("expected 1 to ", kStopStringBytesMax, " bytes, found ", stop.size()));
+      violations.Add(StrCat("stop_strings[", i, "]"),
+                     StrCat("expected 1 to ", kStopStringBytesMax, " bytes, found ", stop.size()));
     }
     request.stop_strings.push_back(stop);
   }
-  return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<PromptSource> ReadPrompt(const v1::Generation& generation) {
-  switch (generation.prompt_case()) {
-    case v1::Generation::kText:
-      if (generation.text().empty()) return InvalidField("text", "expected text, found nothing");
-      return PromptSource(generation.text());
-    case v1::Generation::kTokenIds: {
-      const auto& ids = generation.token_ids().ids();
-      if (ids.empty()) return InvalidField("token_ids.ids", "expected at least one token, found none");
-      return PromptSource(std::vector<int32_t>(ids.begin(), ids.end()));
-    }
-    case v1::Generation::kChat:
-      return ReadChat(generation.chat());
-    case v1::Generation::PROMPT_NOT_SET:
-      break;
-  }
-  return InvalidField("prompt", "expected one of text, token_ids, chat, found none");
-}
-
-absl::StatusOr<PlanRequest> ReadPlanRequest(const v1::Generation& generation) {
-  PlanRequest request;
-  const v1::ThinkingOptions& thinking = generation.thinking();
-  NESTOR_ASSIGN_OR_RETURN(request.budget, ReadBudget(generation.budget(), "budget"));
-  NESTOR_ASSIGN_OR_RETURN(request.thinking.budget, ReadBudget(thinking.budget(), "thinking.budget"));
-  NESTOR_ASSIGN_OR_RETURN(request.answer.budget, ReadBudget(generation.answer().budget(), "answer.budget"));
-  if (thinking.has_submodel()) request.thinking.submodel = thinking.submodel();
-  if (generation.answer().has_submodel()) request.answer.submodel = generation.answer().submodel();
-  if (thinking.has_max_thinking_tokens()) request.max_thinking_tokens = thinking.max_thinking_tokens();
-  if (generation.has_max_output_tokens()) request.max_output_tokens = generation.max_output_tokens();
-  NESTOR_ASSIGN_OR_RETURN(request.handoff, ReadHandoff(generation.handoff()));
-  if (!v1::BudgetPolicy_IsValid(generation.budget_policy())) {
-    return InvalidField("budget_policy",
-                        StrCat("expected a known value, found ", generation.budget_policy()));
-  }
-  request.best_effort = generation.budget_policy() == v1::BUDGET_POLICY_BEST_EFFORT;
-  return request;
-}
-
-absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation,
-                                                        const ModelConfig& config) {
+GenerationRequest ReadGenerationRequest(const v1::Generation& generation, const ModelConfig& config,
+                                        Violations& violations) {
   GenerationRequest request;
-  NESTOR_ASSIGN_OR_RETURN(request.sampling, ReadSampling(generation.sampling(), config));
-  NESTOR_RETURN_IF_ERROR(ReadStopStrings(generation, request));
+  request.sampling = ReadSampling(generation.sampling(), config, violations);
+  ReadStopStrings(generation, request, violations);
   request.ignore_eos = generation.ignore_eos();
   request.priority = generation.priority();
   if (generation.has_top_logprobs()) {
     request.top_logprobs = generation.top_logprobs();
-    NESTOR_RETURN_IF_ERROR(CheckRange("top_logprobs", request.top_logprobs, {0, kTopLogprobsMax, "0 to 20"}));
+    CheckRange("top_logprobs", request.top_logprobs, {0, kTopLogprobsMax, "0 to 20"}, violations);
   }
   request.request_id = generation.request_id();
-  if (request.request_id.size() > kRequestIdBytesMax) {
-    return InvalidField("request_id", StrCat("expected at most ", kRequestIdBytesMax, " bytes, found ",
-                                             request.request_id.size()));
-  }
+  CheckName("request_id", request.request_id, violations);
   if (request.request_id.empty()) {
     request.request_id = StrCat("req-", absl::Hex(absl::Uniform<uint64_t>(absl::BitGen()), absl::kZeroPad16));
   }
   return request;
 }
 
-std::optional<bool> ReadThinkingEnabled(const v1::Generation& generation) {
-  if (!generation.thinking().has_enabled()) return std::nullopt;
-  return generation.thinking().enabled();
+}  // namespace
+
+absl::StatusOr<RequestParts> ReadRequest(const v1::Generation& generation, const ModelConfig& config,
+                                         const PromptLimits& limits) {
+  Violations violations;
+  RequestParts parts;
+  parts.prompt = ReadPrompt(generation, limits, violations);
+  if (generation.thinking().has_enabled()) parts.thinking_enabled = generation.thinking().enabled();
+  parts.plan = ReadPlanRequest(generation, violations);
+  parts.request = ReadGenerationRequest(generation, config, violations);
+  NESTOR_RETURN_IF_ERROR(violations.ToStatus());
+  NESTOR_RETURN_IF_ERROR(RefuseLatencyBudgets(generation));
+  return parts;
 }
 
 }  // namespace nestor

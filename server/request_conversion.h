@@ -3,7 +3,6 @@
 #define NESTOR_SERVER_REQUEST_CONVERSION_H_
 
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/model_config.h"
@@ -11,24 +10,23 @@
 #include "engine/serve/prompt.h"
 #include "engine/serve/request.h"
 #include "nestor/v1/generation.pb.h"
+#include "server/prompt_conversion.h"
 
 namespace nestor {
 
-// INVALID_ARGUMENT with the field's path within Generation ("sampling.top_p"); UNIMPLEMENTED with reason
-// LATENCY_BUDGET_UNSUPPORTED for a latency budget.
+// A request in the engine's terms.
+struct RequestParts {
+  PromptSource prompt;
+  std::optional<bool> thinking_enabled;
+  PlanRequest plan;           // `prompt_tokens` and `think` are left for the caller to fill in
+  GenerationRequest request;  // without prompt, plan and deadline
+};
 
-// The prompt, its text checked to be there.
-absl::StatusOr<PromptSource> ReadPrompt(const v1::Generation& generation);
-
-// All the router asks; `prompt_tokens` and `think` are left for the caller to fill in.
-absl::StatusOr<PlanRequest> ReadPlanRequest(const v1::Generation& generation);
-
-// Everything else. Defaults come from the model's generation config; a missing seed is drawn at random.
-absl::StatusOr<GenerationRequest> ReadGenerationRequest(const v1::Generation& generation,
-                                                        const ModelConfig& config);
-
-// What the request says of thinking.
-std::optional<bool> ReadThinkingEnabled(const v1::Generation& generation);
+// Defaults come from the model's generation config; a missing seed or request id is drawn at random.
+//   INVALID_ARGUMENT  with the path of every field at fault, relative to Generation ("sampling.top_p")
+//   UNIMPLEMENTED     reason LATENCY_BUDGET_UNSUPPORTED, with the field
+absl::StatusOr<RequestParts> ReadRequest(const v1::Generation& generation, const ModelConfig& config,
+                                         const PromptLimits& limits);
 
 }  // namespace nestor
 

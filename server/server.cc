@@ -1,13 +1,14 @@
 #include "server/server.h"
 
 #include <chrono>
-#include <thread>
+#include <filesystem>
 
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
+#include "grpcpp/support/channel_arguments.h"
 #include "server/response_conversion.h"
 
 namespace nestor {
@@ -23,6 +24,11 @@ void AllowKeepalive(grpc::ServerBuilder& builder) {
 }
 
 }  // namespace
+
+std::string ModelNameOf(const std::string& directory) {
+  const std::filesystem::path path(directory);
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
 
 Server::Server(Engine& engine, const ServerOptions& options)
     : engine_(engine),
@@ -66,15 +72,20 @@ Server::~Server() {
   if (grpc_server_ != nullptr) Drain(absl::ZeroDuration());
 }
 
-std::shared_ptr<grpc::Channel> Server::InProcessChannel() { return grpc_server_->InProcessChannel({}); }
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  return grpc_server_->InProcessChannel(arguments);
+}
 
 bool Server::Drain(absl::Duration timeout) {
   grpc_server_->GetHealthCheckService()->Shutdown();
   engine_.StopAdmission();
   const bool drained = calls_.AwaitNone(timeout);
   if (!drained) calls_.CancelAll();
-  constexpr auto kGoodbye = std::chrono::seconds(5);  // for cancelled calls to end and clients to hear of it
-  grpc_server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+  // For cancelled calls to end and clients to hear of it; watchers of health only have to be told.
+  const auto goodbye = std::chrono::seconds(drained ? 1 : 5);
+  grpc_server_->Shutdown(std::chrono::system_clock::now() + goodbye);
   grpc_server_->Wait();
   grpc_server_.reset();
   return drained;

@@ -25,6 +25,9 @@ struct ServerOptions {
   int pending_max = 1024;            // requests being read and tokenized
 };
 
+// The default name of a checkpoint in the API: that of its folder.
+std::string ModelNameOf(const std::string& directory);
+
 // Owns the services; the engine must outlive it and be started.
 class Server {
  public:

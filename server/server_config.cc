@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <sstream>
 
 #include "boost/program_options.hpp"
@@ -16,7 +15,9 @@ namespace po = boost::program_options;
 
 po::options_description Describe(ServerConfig& config) {
   const auto value = [](auto& target) { return po::value(&target)->default_value(target); };
-  po::options_description options("Options (each also as an environment variable: --rows-max is NESTOR_ROWS_MAX)", 110);
+  po::options_description options(
+      "Options (each also as an environment variable: --rows-max is NESTOR_ROWS_MAX)", 110);
+  // clang-format off
   options.add_options()
       ("model", po::value(&config.model_directory), "checkpoint folder to serve (required)")
       ("model-name", po::value(&config.server.model_name)->default_value("", "the folder's name"), "name in the API")
@@ -33,11 +34,12 @@ po::options_description Describe(ServerConfig& config) {
       ("drain-seconds", value(config.drain_seconds), "how long open requests may go on after SIGTERM")
       ("log-level", value(config.log_level), "trace, debug, info, warning, error, critical or off")
       ("help", po::bool_switch(&config.help), "print this and leave");
+  // clang-format on
   return options;
 }
 
-// NESTOR_ROWS_MAX -> rows-max; empty for variables that name no flag: Kubernetes sets NESTOR_… of its own for a service of
-// that name.
+// NESTOR_ROWS_MAX -> rows-max; empty for variables that name no flag: Kubernetes sets NESTOR_… of its own for
+// a service of that name.
 std::string FlagOfVariable(const std::string& variable, const po::options_description& options) {
   constexpr std::string_view kPrefix = "NESTOR_";
   if (!variable.starts_with(kPrefix)) return "";
@@ -53,7 +55,8 @@ absl::Status Check(const ServerConfig& config) {
   };
   if (config.model_directory.empty()) return error("model", "a checkpoint folder", "nothing");
   if (config.server.address.empty()) return error("address", "HOST:PORT", "nothing");
-  if (config.server.receive_bytes_max < 1) return error("receive-bytes-max", "1 or more", config.server.receive_bytes_max);
+  if (config.server.receive_bytes_max < 1)
+    return error("receive-bytes-max", "1 or more", config.server.receive_bytes_max);
   if (config.server.pending_max < 1) return error("pending-max", "1 or more", config.server.pending_max);
   if (!(config.drain_seconds >= 0)) return error("drain-seconds", "0 or more", config.drain_seconds);
   if (spdlog::level::from_str(config.log_level) == spdlog::level::off && config.log_level != "off") {
@@ -72,7 +75,9 @@ absl::StatusOr<ServerConfig> ParseServerConfig(int argc, const char* const* argv
     const po::positional_options_description no_positional;
     // Whole names only: what a beginning means could change with the next flag.
     constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(argc, argv).options(options).positional(no_positional).style(kStyle).run(), values);
+    po::store(
+        po::command_line_parser(argc, argv).options(options).positional(no_positional).style(kStyle).run(),
+        values);
     const auto flag_of = [&](const std::string& variable) { return FlagOfVariable(variable, options); };
     po::store(po::parse_environment(options, flag_of), values);
     po::notify(values);
@@ -80,10 +85,7 @@ absl::StatusOr<ServerConfig> ParseServerConfig(int argc, const char* const* argv
     return absl::InvalidArgumentError(error.what());
   }
   if (config.help) return config;
-  if (config.server.model_name.empty()) {
-    const std::filesystem::path directory(config.model_directory);
-    config.server.model_name = (directory.has_filename() ? directory : directory.parent_path()).filename().string();
-  }
+  if (config.server.model_name.empty()) config.server.model_name = ModelNameOf(config.model_directory);
   if (const absl::Status status = Check(config); !status.ok()) return status;
   return config;
 }

@@ -1,10 +1,11 @@
-// From absl::Status to gRPC, with google.rpc details that clients read by machine, and back.
+// From absl::Status to gRPC, with google.rpc details that clients read by machine.
 #ifndef NESTOR_SERVER_STATUS_DETAILS_H_
 #define NESTOR_SERVER_STATUS_DETAILS_H_
 
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "google/rpc/error_details.pb.h"
 #include "grpcpp/support/status.h"
 
 namespace nestor {
@@ -12,13 +13,15 @@ namespace nestor {
 // ErrorInfo.domain of all our errors.
 inline constexpr std::string_view kErrorDomain = "nestor";
 
-// Where the engine's field paths begin in requests that hold a Generation.
-inline constexpr std::string_view kGenerationField = "generation.";
+// Attaches several violations at once, in place of the one field of engine/base/error_detail.h.
+absl::Status WithBadRequest(absl::Status status, const google::rpc::BadRequest& bad_request);
 
-// The same code and message; details: ErrorInfo (reason), BadRequest (field, put behind `field_prefix`),
-// RetryInfo, as the status carries them (engine/base/error_detail.h). Without a reason of its own, an error's
-// reason is its code's name.
-grpc::Status ToGrpcStatus(const absl::Status& status, std::string_view field_prefix = "");
+// Puts `prefix` before the path of every field the status names.
+absl::Status WithFieldPrefix(absl::Status status, std::string_view prefix);
+
+// The same code and message; details: ErrorInfo (reason), BadRequest (fields) and RetryInfo, as the status
+// carries them. Without a reason of its own, an error's reason is its code's name.
+grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace nestor
 

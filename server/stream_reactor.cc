@@ -2,16 +2,21 @@
 
 #include <utility>
 
+#include "server/raw_message.h"
 #include "server/status_details.h"
 
 namespace nestor {
 namespace {
 
-// Appends to the last pending delta of the same phase. False where there is none.
-bool Join(std::deque<v1::GenerateStreamResponse>& pending, v1::GenerationDelta& delta) {
-  if (pending.empty() || !pending.back().has_delta() || pending.back().delta().phase() != delta.phase())
-    return false;
+// Appends to the last pending delta. False where there is none of the same phase with room for more: clients
+// take 4 MiB a message by default, and a token with its 20 likeliest takes some 300 bytes.
+bool Join(std::deque<v1::GenerateStreamResponse>& pending, const v1::GenerationDelta& delta) {
+  constexpr size_t kTextBytesMax = 1 << 20;
+  constexpr int kTokensMax = 4096;
+  if (pending.empty() || !pending.back().has_delta()) return false;
   v1::GenerationDelta& last = *pending.back().mutable_delta();
+  if (last.phase() != delta.phase()) return false;
+  if (last.text().size() > kTextBytesMax || last.tokens_size() > kTokensMax) return false;
   last.mutable_text()->append(delta.text());
   last.mutable_tokens()->MergeFrom(delta.tokens());
   return true;
@@ -26,7 +31,7 @@ void StreamReactor::Attach(std::shared_ptr<GenerationCall> call) {
 
 void StreamReactor::OnStart(v1::GenerationStart start) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     *pending_.emplace_back().mutable_start() = std::move(start);
   }
   Proceed();
@@ -34,7 +39,7 @@ void StreamReactor::OnStart(v1::GenerationStart start) {
 
 void StreamReactor::OnDelta(v1::GenerationDelta delta) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (!Join(pending_, delta)) *pending_.emplace_back().mutable_delta() = std::move(delta);
   }
   Proceed();
@@ -42,16 +47,16 @@ void StreamReactor::OnDelta(v1::GenerationDelta delta) {
 
 void StreamReactor::OnEnd(const absl::Status& status, v1::GenerationEnd end) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (status.ok()) *pending_.emplace_back().mutable_end() = std::move(end);
-    final_status_ = ToGrpcStatus(status, kGenerationField);
+    final_status_ = ToGrpcStatus(status);
   }
   Proceed();
 }
 
 void StreamReactor::OnWriteDone(bool ok) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     writing_ = false;
     broken_ = broken_ || !ok;
   }
@@ -62,12 +67,12 @@ void StreamReactor::OnWriteDone(bool ok) {
 void StreamReactor::Proceed() {
   std::optional<grpc::Status> finish;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (writing_) return;
     if (broken_) pending_.clear();
     if (!pending_.empty()) {
       writing_ = true;
-      current_ = std::move(pending_.front());
+      current_ = WriteMessage(pending_.front());
       pending_.pop_front();
     } else if (final_status_) {
       writing_ = true;  // nothing may follow

@@ -4,11 +4,10 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "nestor/v1/generation_service.pb.h"
 #include "server/call_registry.h"
@@ -19,7 +18,7 @@ namespace nestor {
 // Writes one message at a time. Deltas that come while a write is under way wait, joined with others of their
 // phase, so that a slow client holds up nobody and costs no more memory than its own output. Deletes itself
 // when gRPC is done with it, which is never before OnEnd: until then the call may use it.
-class StreamReactor : public grpc::ServerWriteReactor<v1::GenerateStreamResponse>, public GenerationSink {
+class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>, public GenerationSink {
  public:
   explicit StreamReactor(CallRegistry& calls) : calls_(calls) {}
 
@@ -38,17 +37,17 @@ class StreamReactor : public grpc::ServerWriteReactor<v1::GenerateStreamResponse
 
  private:
   // What to do next; at most one action is ever under way.
-  void Proceed() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Proceed();
 
   CallRegistry& calls_;
   std::shared_ptr<GenerationCall> call_;
 
-  absl::Mutex mutex_;
-  std::deque<v1::GenerateStreamResponse> pending_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write failed: no further one will succeed
-  std::optional<grpc::Status> final_status_ ABSL_GUARDED_BY(mutex_);
-  v1::GenerateStreamResponse current_;  // being written
+  std::mutex mutex_;  // guards all below but current_
+  std::deque<v1::GenerateStreamResponse> pending_;
+  bool writing_ = false;
+  bool broken_ = false;  // a write failed: no further one will succeed
+  std::optional<grpc::Status> final_status_;
+  grpc::ByteBuffer current_;  // being written
 };
 
 }  // namespace nestor

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/raw_message.h"
 #include "server/status_details.h"
 
 namespace nestor {
@@ -22,7 +23,8 @@ void UnaryReactor::OnDelta(v1::GenerationDelta delta) {
 
 void UnaryReactor::OnEnd(const absl::Status& status, v1::GenerationEnd end) {
   *response_.mutable_end() = std::move(end);
-  Finish(ToGrpcStatus(status, kGenerationField));
+  if (status.ok()) bytes_ = WriteMessage(response_);
+  Finish(ToGrpcStatus(status));
 }
 
 void UnaryReactor::OnDone() {

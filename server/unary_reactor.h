@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "nestor/v1/generation_service.pb.h"
 #include "server/call_registry.h"
@@ -15,7 +15,7 @@ namespace nestor {
 // Deletes itself when gRPC is done with it, which is never before OnEnd: until then the call may use it.
 class UnaryReactor : public grpc::ServerUnaryReactor, public GenerationSink {
  public:
-  UnaryReactor(v1::GenerateResponse& response, CallRegistry& calls) : response_(response), calls_(calls) {}
+  UnaryReactor(grpc::ByteBuffer& bytes, CallRegistry& calls) : bytes_(bytes), calls_(calls) {}
 
   void Attach(std::shared_ptr<GenerationCall> call);
   const std::shared_ptr<GenerationCall>& call() const { return call_; }
@@ -30,7 +30,8 @@ class UnaryReactor : public grpc::ServerUnaryReactor, public GenerationSink {
   void OnDone() override;
 
  private:
-  v1::GenerateResponse& response_;
+  grpc::ByteBuffer& bytes_;  // what is sent
+  v1::GenerateResponse response_;
   CallRegistry& calls_;
   std::shared_ptr<GenerationCall> call_;
 };

@@ -25,6 +25,7 @@ Exit status: 0 done, 1 the server refused or failed, 2 wrong usage, 3 the server
 
 po::options_description OptionDescriptions() {
   po::options_description options("Options", 110);
+  // clang-format off
   options.add_options()
       ("server", po::value<std::string>(), "HOST:PORT (default: NESTOR_SERVER or 127.0.0.1:50051)")
       ("model", po::value<std::string>(), "checkpoint folder to serve inside this process, in place of a server")
@@ -56,6 +57,7 @@ po::options_description OptionDescriptions() {
       ("priority", po::value<int>(), "larger goes first")
       ("request-id", po::value<std::string>(), "for logs; echoed")
       ("help", po::bool_switch(), "print this and leave");
+  // clang-format on
   return options;
 }
 
@@ -85,8 +87,10 @@ void ReadPlan(const po::variables_map& values, v1::Generation& generation) {
   Apply<std::string>(values, "thinking-submodel", [&](const auto& value) { thinking.set_submodel(value); });
   Apply<std::string>(values, "answer-submodel",
                      [&](const auto& value) { generation.mutable_answer()->set_submodel(value); });
-  Apply<int64_t>(values, "max-total-parameters", [&](int64_t value) { budget.set_max_total_parameters(value); });
-  Apply<int64_t>(values, "max-active-parameters", [&](int64_t value) { budget.set_max_active_parameters(value); });
+  Apply<int64_t>(values, "max-total-parameters",
+                 [&](int64_t value) { budget.set_max_total_parameters(value); });
+  Apply<int64_t>(values, "max-active-parameters",
+                 [&](int64_t value) { budget.set_max_active_parameters(value); });
   Apply<int64_t>(values, "max-memory-bytes", [&](int64_t value) { budget.set_max_memory_bytes(value); });
   if (values["best-effort"].as<bool>()) generation.set_budget_policy(v1::BUDGET_POLICY_BEST_EFFORT);
 }
@@ -95,7 +99,8 @@ absl::Status ReadHandoff(const po::variables_map& values, v1::Generation& genera
   if (values.count("handoff") == 0) return absl::OkStatus();
   const std::string word = values["handoff"].as<std::string>();
   if (word != "recompute" && word != "transplant") {
-    return absl::InvalidArgumentError(absl::StrCat("--handoff: expected recompute or transplant, found ", word));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--handoff: expected recompute or transplant, found ", word));
   }
   generation.set_handoff(word == "recompute" ? v1::HANDOFF_RECOMPUTE : v1::HANDOFF_TRANSPLANT);
   return absl::OkStatus();
@@ -138,7 +143,8 @@ void ReadServer(const po::variables_map& values, CliOptions& options) {
 
 absl::StatusOr<CliOptions> ReadOptions(const po::variables_map& values, bool is_terminal) {
   CliOptions options;
-  const auto words = values.count("words") > 0 ? values["words"].as<std::vector<std::string>>() : std::vector<std::string>();
+  const auto words =
+      values.count("words") > 0 ? values["words"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (values["help"].as<bool>()) return options;
   if (words.empty()) return absl::InvalidArgumentError("expected generate, chat or models, found nothing");
   const absl::StatusOr<Command> command = ReadCommand(words[0]);
@@ -174,7 +180,8 @@ absl::StatusOr<CliOptions> ParseCliOptions(int argc, const char* const* argv, bo
   try {
     po::variables_map values;
     constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(kStyle).run(), values);
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(kStyle).run(),
+              values);
     po::notify(values);
     return ReadOptions(values, is_terminal);
   } catch (const po::error& error) {

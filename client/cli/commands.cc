@@ -1,6 +1,5 @@
 #include "client/cli/commands.h"
 
-#include <filesystem>
 #include <istream>
 #include <iterator>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "client/cli/printer.h"
 #include "engine/serve/engine.h"
 #include "server/server.h"
+#include "spdlog/spdlog.h"
 
 namespace nestor {
 namespace {
@@ -66,7 +66,8 @@ class LocalServer {
     (*engine)->Start();
     ServerOptions options;
     options.address = "";
-    options.model_name = std::filesystem::path(directory).filename().string();
+    options.model_name = ModelNameOf(directory);
+    spdlog::set_level(spdlog::level::off);  // standard output is the command's
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(**engine, options);
     if (!server.ok()) return server.status();
     return std::unique_ptr<LocalServer>(new LocalServer(*std::move(engine), *std::move(server)));

@@ -1,4 +1,5 @@
-// NESTOR_CHECK(condition) << "what is broken": for invariants of our own code, in every build. Never for input.
+// NESTOR_CHECK(condition) << "what is broken": for invariants of our own code, in every build. Never for
+// input.
 #ifndef NESTOR_ENGINE_BASE_CHECK_H_
 #define NESTOR_ENGINE_BASE_CHECK_H_
 

@@ -1,11 +1,11 @@
 #include "engine/serve/engine.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/backend/cpu/cpu_executor.h"
 #include "engine/base/error_detail.h"
 #include "engine/base/status_macros.h"
@@ -76,9 +76,10 @@ class Engine::Impl {
 
   ~Impl() {
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       stopping_ = true;
     }
+    inbox_.notify_one();
     if (thread_.joinable()) thread_.join();
     TakeInbox();
     loop_.EndAll(absl::CancelledError("the engine is stopping"));
@@ -123,7 +124,7 @@ class Engine::Impl {
   absl::StatusOr<RequestHandle> Submit(GenerationRequest request,
                                        std::shared_ptr<GenerationListener> listener) {
     NESTOR_RETURN_IF_ERROR(Check(request));
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (!admitting_) return absl::UnavailableError("the server is draining and takes no new requests");
     const int queued = loop_queued_ + static_cast<int>(submitted_.size());
     if (queued >= options_.queue_max) {
@@ -136,21 +137,23 @@ class Engine::Impl {
     const RequestHandle handle = ++last_handle_;
     submitted_.push_back(std::make_unique<Sequence>(std::move(request), std::move(listener), context_, handle,
                                                     options_.clock()));
+    inbox_.notify_one();
     return handle;
   }
 
   void Cancel(RequestHandle handle) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     cancelled_.push_back(handle);
+    inbox_.notify_one();
   }
 
   void StopAdmission() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     admitting_ = false;
   }
 
   EngineLoad load() const {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     EngineLoad load = load_;
     load.queued += static_cast<int>(submitted_.size());
     return load;
@@ -186,11 +189,8 @@ class Engine::Impl {
 
   // False: the engine stops.
   bool WaitForWork() {
-    absl::MutexLock lock(&mutex_);
-    const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || busy_ || !submitted_.empty() || !cancelled_.empty();
-    };
-    mutex_.Await(absl::Condition(&has_work));
+    std::unique_lock lock(mutex_);
+    inbox_.wait(lock, [this] { return stopping_ || busy_ || !submitted_.empty() || !cancelled_.empty(); });
     return !stopping_;
   }
 
@@ -198,7 +198,7 @@ class Engine::Impl {
     std::vector<std::unique_ptr<Sequence>> submitted;
     std::vector<RequestHandle> cancelled;
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       submitted.swap(submitted_);
       cancelled.swap(cancelled_);
       loop_queued_ += static_cast<int>(submitted.size());
@@ -209,7 +209,7 @@ class Engine::Impl {
   }
 
   void PublishLoad() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     loop_queued_ = loop_.queued();
     busy_ = loop_.queued() + loop_.running() > 0;
     load_.queued = loop_.queued();
@@ -230,15 +230,16 @@ class Engine::Impl {
   SequenceContext context_;
   StepLoop loop_;
 
-  mutable absl::Mutex mutex_;
-  std::vector<std::unique_ptr<Sequence>> submitted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<RequestHandle> cancelled_ ABSL_GUARDED_BY(mutex_);
-  EngineLoad load_ ABSL_GUARDED_BY(mutex_);
-  RequestHandle last_handle_ ABSL_GUARDED_BY(mutex_) = 0;
-  int loop_queued_ ABSL_GUARDED_BY(mutex_) = 0;  // waiting inside the loop
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;    // the loop has sequences
-  bool admitting_ ABSL_GUARDED_BY(mutex_) = true;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable std::mutex mutex_;  // guards all below but the thread
+  std::condition_variable inbox_;
+  std::vector<std::unique_ptr<Sequence>> submitted_;
+  std::vector<RequestHandle> cancelled_;
+  EngineLoad load_;
+  RequestHandle last_handle_ = 0;
+  int loop_queued_ = 0;  // waiting inside the loop
+  bool busy_ = false;    // the loop has sequences
+  bool admitting_ = true;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -26,7 +26,8 @@ std::optional<int32_t> MarkerToken(const Tokenizer& tokenizer, const std::string
 }
 
 // Whether the last opening of thinking is not closed again.
-bool LeavesThinkingOpen(const std::vector<int32_t>& tokens, const ThinkingMarkers& markers, const Tokenizer& tokenizer) {
+bool LeavesThinkingOpen(const std::vector<int32_t>& tokens, const ThinkingMarkers& markers,
+                        const Tokenizer& tokenizer) {
   const std::optional<int32_t> open = MarkerToken(tokenizer, markers.open);
   const std::optional<int32_t> close = MarkerToken(tokenizer, markers.close);
   const auto last = std::find_if(tokens.rbegin(), tokens.rend(),
@@ -47,10 +48,12 @@ absl::StatusOr<Prompt> BuildChat(const ChatPrompt& chat, std::optional<bool> ena
 
 // Opens thinking where the request wants it and the tokens do not.
 absl::StatusOr<Prompt> FinishTokens(std::vector<int32_t> tokens, std::optional<bool> enabled,
-                                    const std::optional<ThinkingMarkers>& markers, const Tokenizer& tokenizer) {
+                                    const std::optional<ThinkingMarkers>& markers,
+                                    const Tokenizer& tokenizer) {
   const bool open = markers && LeavesThinkingOpen(tokens, *markers, tokenizer);
   if (open && enabled == false) {
-    return InvalidField("thinking.enabled", "expected true or nothing, as the prompt leaves thinking open, found false");
+    return InvalidField("thinking.enabled",
+                        "expected true or nothing, as the prompt leaves thinking open, found false");
   }
   if (markers && enabled == true && !open) {
     NESTOR_ASSIGN_OR_RETURN(const std::vector<int32_t> marker, Encode(tokenizer, markers->open));
@@ -62,7 +65,8 @@ absl::StatusOr<Prompt> FinishTokens(std::vector<int32_t> tokens, std::optional<b
 }  // namespace
 
 absl::StatusOr<Prompt> BuildPrompt(const PromptSource& source, std::optional<bool> enabled,
-                                   const std::optional<ThinkingMarkers>& markers, const Tokenizer& tokenizer) {
+                                   const std::optional<ThinkingMarkers>& markers,
+                                   const Tokenizer& tokenizer) {
   if (const auto* const chat = std::get_if<ChatPrompt>(&source)) {
     return BuildChat(*chat, enabled, markers.has_value(), tokenizer);
   }

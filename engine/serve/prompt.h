@@ -29,10 +29,10 @@ struct Prompt {
   bool think = false;  // the prompt ends inside thinking
 };
 
-// `enabled`: what the request says of thinking. Absent: on for conversations where the model thinks; for text and tokens, on
-// exactly where they leave thinking open. Where it is on and the prompt does not open it, the opening marker is appended.
-// `markers`: absent for a model that does not think.
-// INVALID_ARGUMENT with the field ("prompt", "thinking.enabled") where the prompt cannot be read or contradicts `enabled`.
+// `enabled`: what the request says of thinking. Absent: on for conversations where the model thinks; for text
+// and tokens, on exactly where they leave thinking open. Where it is on and the prompt does not open it, the
+// opening marker is appended. `markers`: absent for a model that does not think. INVALID_ARGUMENT with the
+// field ("prompt", "thinking.enabled") where the prompt cannot be read or contradicts `enabled`.
 absl::StatusOr<Prompt> BuildPrompt(const PromptSource& source, std::optional<bool> enabled,
                                    const std::optional<ThinkingMarkers>& markers, const Tokenizer& tokenizer);
 

@@ -3,17 +3,21 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <random>
 #include <thread>
 
 #include "engine/text/utf8.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "tests/server/server_fixture.h"
 
 namespace nestor {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class GenerationServiceTest : public ServerFixture {};
@@ -221,9 +225,15 @@ TEST_F(GenerationServiceTest, BadInputNamesTheFieldAndHarmsNobody) {
       {"prompt", [](auto& g) { g.clear_prompt(); }},
       {"text", [](auto& g) { g.set_text(""); }},
       {"token_ids.ids", [](auto& g) { g.mutable_token_ids(); }},
-      {"prompt", [](auto& g) { g.mutable_token_ids()->add_ids(384); }},
-      {"prompt", [](auto& g) { g.mutable_token_ids()->add_ids(-1); }},
-      {"prompt", [](auto& g) { g.set_text(std::string(50'000, '7')); }},
+      {"token_ids.ids[0]", [](auto& g) { g.mutable_token_ids()->add_ids(384); }},
+      {"token_ids.ids[0]", [](auto& g) { g.mutable_token_ids()->add_ids(-1); }},
+      {"text", [](auto& g) { g.set_text(std::string(5'000, '7')); }},       // too many tokens
+      {"text", [](auto& g) { g.set_text(std::string(10'000'000, '7')); }},  // not even tokenized
+      {"token_ids.ids",
+       [](auto& g) {
+         for (int i = 0; i < 4096; ++i) g.mutable_token_ids()->add_ids(20);
+       }},
+      {"chat", [](auto& g) { g.mutable_chat()->add_tools_json("{}"); }},
       {"chat.messages", [](auto& g) { g.mutable_chat()->clear_messages(); }},
       {"chat.messages[0].role", [](auto& g) { g.mutable_chat()->mutable_messages(0)->clear_role(); }},
       {"chat.messages[0].tool_calls",
@@ -278,6 +288,132 @@ TEST_F(GenerationServiceTest, BadInputNamesTheFieldAndHarmsNobody) {
   other.join();
   EXPECT_TRUE(bystander.status.ok());
   EXPECT_EQ(bystander.answer, "4 17 49 50 79");
+  ExpectIdle();
+}
+
+TEST_F(GenerationServiceTest, OneAnswerNamesEveryFieldAtFault) {
+  Start();
+  v1::Generation generation = Ask();
+  generation.set_max_output_tokens(0);
+  generation.mutable_sampling()->set_top_p(7);
+  const absl::Status status = client_->Generate(generation).status();
+  EXPECT_EQ(status.message(),
+            "max_output_tokens: expected 1 or more, found 0; sampling.top_p: expected above 0 to 1, found 7");
+  EXPECT_THAT(DetailsOf(status).fields,
+              ElementsAre("generation.max_output_tokens", "generation.sampling.top_p"));
+}
+
+// Refusals come without a start, so that clients may repeat them.
+TEST_F(GenerationServiceTest, WhatIsRefusedDoesNotStart) {
+  Start();
+  engine_->StopAdmission();
+  const Streamed streamed = Stream(Ask(), {absl::Milliseconds(300), nullptr});
+  EXPECT_FALSE(streamed.status.ok());
+  EXPECT_TRUE(streamed.messages.empty());
+}
+
+// What only a client with other stubs can send.
+TEST_F(GenerationServiceTest, RequestsThatCannotBeReadGetAnAnswerThatSaysWhy) {
+  Start();
+  const auto send = [&](const std::string& method, const std::string& bytes) {
+    grpc::GenericStub stub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(bytes);
+    const auto call =
+        stub.PrepareUnaryCall(&context, "/nestor.v1.GenerationService/" + method, {&slice, 1}, &queue);
+    call->StartCall();
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    return status;
+  };
+  for (const std::string method : {"Generate", "GenerateStream"}) {
+    const grpc::Status garbage = send(method, "\xff\xff\xff");
+    EXPECT_EQ(garbage.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_THAT(garbage.error_message(), HasSubstr("found 3 bytes that are none"));
+    const grpc::Status not_utf8 = send(method, "\x0a\x03\x0a\x01\xff");
+    EXPECT_EQ(not_utf8.error_message(), "generation.text: expected UTF-8, found other bytes") << method;
+    EXPECT_EQ(send(method, "").error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+  }
+  EXPECT_EQ(client_->Generate(Ask("1+1=?"))->answer_text(), "2");
+}
+
+TEST_F(GenerationServiceTest, DeeplyNestedToolsHarmNobody) {
+  Start();
+  v1::Generation generation = Ask();
+  generation.mutable_chat()->add_tools_json(R"({"name":"f","parameters":{"properties":{"a":{"enum":)" +
+                                            std::string(200'000, '[') + std::string(200'000, ']') + "}}}}");
+  EXPECT_EQ(DetailsOf(client_->Generate(generation).status()).field, "generation.chat.tools_json[0]");
+  EXPECT_EQ(client_->Generate(Ask("1+1=?"))->answer_text(), "2");
+}
+
+// The engine does not wait for a client that does not read; what it missed comes in larger pieces.
+TEST_F(GenerationServiceTest, ASlowReaderGetsTheSameText) {
+  Start();
+  v1::Generation generation = Endless();
+  generation.set_top_logprobs(20);  // more than the transport's buffers hold
+  generation.set_max_output_tokens(600);
+  const auto unary = client_->Generate(generation);
+  ASSERT_TRUE(unary.ok()) << unary.status();
+  std::string answer, thinking;
+  int tokens = 0;
+  bool waited = false;
+  const absl::Status status =
+      client_->GenerateStream(generation, [&](const v1::GenerateStreamResponse& message) {
+        if (!waited) ExpectIdle();  // the first message is held until the engine has done it all
+        waited = true;
+        (message.delta().phase() == v1::PHASE_THINKING ? thinking : answer) += message.delta().text();
+        tokens += message.delta().tokens_size();
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(thinking, unary->thinking_text());
+  EXPECT_EQ(answer, unary->answer_text());
+  EXPECT_EQ(tokens, 600);
+}
+
+TEST_F(GenerationServiceTest, WaitingRequestsAreCancelledAndPassTheirDeadline) {
+  EngineOptions options;
+  options.sequences_max = 1;
+  Start(options);
+  CallControl running, waiting;
+  std::thread first([&] { Stream(Endless(), {absl::InfiniteDuration(), &running}); });
+  AwaitRunning(1);
+  EXPECT_EQ(client_->Generate(Ask(), {absl::Milliseconds(100), nullptr}).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  Streamed second;
+  std::thread other([&] { second = Stream(Endless(), {absl::InfiniteDuration(), &waiting}); });
+  while (engine_->load().queued < 1) absl::SleepFor(absl::Milliseconds(1));
+  waiting.Cancel();
+  other.join();
+  EXPECT_EQ(second.status.code(), absl::StatusCode::kCancelled);
+  running.Cancel();
+  first.join();
+  ExpectIdle();
+}
+
+TEST_F(GenerationServiceTest, TooManyRequestsBeingReadAreRefused) {
+  ServerOptions options;
+  options.pending_max = 1;
+  Start({}, options);
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      for (int request = 0; request < 20; ++request) {
+        const absl::Status status = client_->Generate(Ask("1+1=?")).status();
+        if (status.ok()) continue;
+        EXPECT_EQ(DetailsOf(status).reason, "TOO_MANY_PENDING") << status;
+        EXPECT_TRUE(DetailsOf(status).retry_delay.has_value());
+        ++refused;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(refused, 0);
   ExpectIdle();
 }
 
