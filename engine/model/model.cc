@@ -13,7 +13,7 @@ class LayerBinder {
 
   Matrix BindMatrix(TensorRole role, int expert = -1) const {
     const Tensor& tensor = Find(role, expert);
-    return {tensor.dtype, tensor.bytes.data(), tensor.shape[0], tensor.shape[1]};
+    return {FormatOf(tensor.dtype), tensor.bytes.data(), tensor.shape[0], tensor.shape[1]};
   }
 
   Linear BindLinear(TensorRole role, Axis out, Axis in) const { return {BindMatrix(role), Slices(out, in)}; }

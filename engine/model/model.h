@@ -11,19 +11,9 @@
 
 #include "engine/base/extent.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/quant/dtype.h"
+#include "engine/quant/matrix.h"
 
 namespace nestor {
-
-// A full parent matrix (rows, cols), row-major, contiguous, in its stored dtype.
-struct Matrix {
-  DType dtype = DType::kF32;
-  const std::byte* data = nullptr;
-  int64_t rows = 0;
-  int64_t cols = 0;
-
-  const std::byte* row(int64_t index) const { return data + index * cols * ByteSize(dtype); }
-};
 
 // The part of a parent matrix that one submodel multiplies with: a strided view, one extent on each axis
 // unless Mamba or query heads are cut.

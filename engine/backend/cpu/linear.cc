@@ -18,7 +18,7 @@ void CpuOperations::Embed(const Matrix& matrix, absl::Span<const int32_t> tokens
                           absl::Span<const int64_t> widths, RowSet rows, RowBuffer out) {
   for (const RowGroup& group : rows.groups) {
     for (int row = group.begin; row < group.end; ++row) {
-      WidenToFloat(matrix.dtype, matrix.row(tokens[row]), widths[group.submodel], out.row(row));
+      nestor::WidenRow(matrix, tokens[row], {0, widths[group.submodel]}, out.row(row));
     }
   }
 }
@@ -76,15 +76,14 @@ void CpuOperations::MultiplySlice(const Matrix& matrix, const MatrixSlice& slice
 
 const float* CpuOperations::WidenRow(const Matrix& matrix, int64_t row, const MatrixSlice& slice) {
   const std::byte* const stored = matrix.row(row);
-  if (matrix.dtype == DType::kF32 && slice.cols.size() == 1 && slice.cols[0].begin == 0 &&
+  if (matrix.format == WeightFormat::kF32 && slice.cols.size() == 1 && slice.cols[0].begin == 0 &&
       IsAligned(stored)) {
     return reinterpret_cast<const float*>(stored);
   }
   weight_row_.resize(std::max<size_t>(weight_row_.size(), slice.in_width));
   int64_t column = 0;
   for (const Extent& extent : slice.cols) {
-    WidenToFloat(matrix.dtype, stored + extent.begin * ByteSize(matrix.dtype), extent.count,
-                 weight_row_.data() + column);
+    nestor::WidenRow(matrix, row, extent, weight_row_.data() + column);
     column += extent.count;
   }
   return weight_row_.data();

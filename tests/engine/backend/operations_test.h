@@ -53,7 +53,7 @@ class OperationsTest : public ::testing::Test {
         values[i] = std::bit_cast<float>(static_cast<uint32_t>(upper) << 16);
       }
     }
-    return {dtype, bytes.data(), rows, cols};
+    return {FormatOf(dtype), bytes.data(), rows, cols};
   }
 
   static MatrixSlice Slice(Extents rows, Extents cols) {
