@@ -182,7 +182,7 @@ TEST(ChatTemplate, ToolsOfAnotherForm) {
 }
 
 TEST(ChatTemplate, DeepNestingIsRefused) {
-  const std::string deep = std::string(20000, '[') + std::string(20000, ']');
+  const std::string deep = std::string(1000, '[') + std::string(1000, ']');
   ExpectToolError(R"({"name": "f", "x": )" + deep + "}", "at most 100 levels, found deeply nested JSON");
   const ChatMessage message = {"assistant", "", {}, {{"f", OrderedJson::parse("{\"x\": " + deep + "}")}}};
   EXPECT_THAT(std::string(RenderChat({message}, {}, {}).status().message()),
