@@ -249,7 +249,7 @@ class BusyTest(ServerTest):
     flags = ("--sequences-max", "1", "--queue-max", "2")
 
     def test_full_queue_refuses_at_once_and_says_when_to_come_back(self):
-        streams = [self.stubs.stream(endless(max_output_tokens=3000)) for _ in range(8)]
+        streams = [self.stubs.stream(endless(max_output_tokens=400)) for _ in range(8)]
         try:
             refused = []
             for stream in streams[::-1]:
