@@ -36,10 +36,7 @@ class ScriptedService : public v1::GenerationService::Service {
       message.mutable_delta()->set_text(std::to_string(i));
       writer->Write(message);
     }
-    if (hangs) {
-      hung.Notify();
-      while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
-    }
+    while (hangs && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
     return Next();
   }
 
@@ -47,7 +44,6 @@ class ScriptedService : public v1::GenerationService::Service {
   int messages_before_status = 0;
   int padding_bytes = 0;
   bool hangs = false;
-  absl::Notification hung;
   int calls = 0;
   absl::Time deadline;
 
@@ -158,13 +154,21 @@ TEST_F(ClientTest, ErrorsWithoutDetailsHaveNone) {
 
 TEST_F(ClientTest, CancellingEndsACall) {
   service_.hangs = true;
+  service_.messages_before_status = 1;
   CallControl control;
+  absl::Notification received;
   std::thread canceller([&] {
-    service_.hung.WaitForNotification();
+    received.WaitForNotification();
     control.Cancel();
   });
-  absl::Status status;
-  EXPECT_EQ(Stream(status, {absl::InfiniteDuration(), &control}), "");
+  std::string text;
+  const absl::Status status = client_->GenerateStream(generation_,
+                                                      [&](const v1::GenerateStreamResponse& message) {
+                                                        text += message.delta().text() + ";";
+                                                        received.Notify();
+                                                      },
+                                                      {absl::InfiniteDuration(), &control});
+  EXPECT_EQ(text, "0;");
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   canceller.join();
 }

@@ -1,11 +1,10 @@
 """The real binaries, talked to as users do: plain Python gRPC, reflection, grpcurl, the health service, signals.
 
-Environment: BIN_FOLDER is the folder of the binaries. Everything is on loopback, on ports the system picks.
+Environment: as harness.py. Everything is on loopback, on ports the system picks.
 """
 
 import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -16,23 +15,16 @@ import unittest
 
 import grpc
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+from harness import BIN, CALL_SECONDS, MODEL, ROOT, Stubs
 
-from with_server import ServerProcess  # noqa: E402
-import nestor_stubs  # noqa: E402,F401  # puts the generated modules on the path
+from with_server import ServerProcess
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_status import rpc_status
+from nestor.v1 import generation_pb2, model_service_pb2, plan_pb2
 
-from google.rpc import error_details_pb2  # noqa: E402
-from grpc_health.v1 import health_pb2, health_pb2_grpc  # noqa: E402
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc  # noqa: E402
-from grpc_status import rpc_status  # noqa: E402
-from nestor.v1 import generation_pb2, generation_service_pb2, generation_service_pb2_grpc  # noqa: E402
-from nestor.v1 import model_service_pb2, model_service_pb2_grpc, plan_pb2  # noqa: E402
-
-BIN = pathlib.Path(os.environ.get("BIN_FOLDER", ROOT / "build" / "release" / "bin"))
-MODEL = ROOT / "models" / "abacus"
 GRPCURL = pathlib.Path(sys.executable).parent / "grpcurl"
-CALL_SECONDS = 120  # a sanitizer may make everything twenty times slower
 SERVICES = {"nestor.v1.GenerationService", "nestor.v1.ModelService", "grpc.health.v1.Health"}
 
 QUESTION = "Sort 17 4 79 50 49 in ascending order."
@@ -63,24 +55,6 @@ def details_of(error):
                 details[kind] = kind()
                 detail.Unpack(details[kind])
     return details
-
-
-class Stubs:
-    """One channel and the stubs on it."""
-
-    def __init__(self, address):
-        self.channel = grpc.insecure_channel(address)
-        self.generation = generation_service_pb2_grpc.GenerationServiceStub(self.channel)
-        self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
-        self.health = health_pb2_grpc.HealthStub(self.channel)
-
-    def generate(self, generation):
-        request = generation_service_pb2.GenerateRequest(generation=generation)
-        return self.generation.Generate(request, timeout=CALL_SECONDS)
-
-    def stream(self, generation):
-        request = generation_service_pb2.GenerateStreamRequest(generation=generation)
-        return self.generation.GenerateStream(request, timeout=CALL_SECONDS)
 
 
 class ServerTest(unittest.TestCase):

@@ -1,44 +1,36 @@
 """What a server holds in memory: the weights once for all submodels, and nothing of a request that was cancelled."""
 
 import concurrent.futures
-import os
-import pathlib
 import random
 import subprocess
 import sys
 import unittest
 
-import grpc
+from harness import BIN, MODEL, ROOT, Stubs
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from memory import resident  # noqa: E402
-from with_server import ServerProcess  # noqa: E402
-import nestor_stubs  # noqa: E402,F401  # puts the generated modules on the path
-
-from nestor.v1 import generation_pb2, generation_service_pb2, generation_service_pb2_grpc  # noqa: E402
-
-BIN = pathlib.Path(os.environ.get("BIN_FOLDER", ROOT / "build" / "release" / "bin"))
+from memory import resident
+from with_server import ServerProcess
+from nestor.v1 import generation_pb2
 
 
 class MemoryTest(unittest.TestCase):
     def test_three_submodels_take_the_memory_of_one(self):
-        command = [sys.executable, "-B", str(ROOT / "scripts" / "memory.py"), str(BIN), str(ROOT / "models" / "abacus")]
+        command = [sys.executable, "-B", str(ROOT / "scripts" / "memory.py"), str(BIN), str(MODEL)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_cancelled_requests_leave_nothing(self):
-        with ServerProcess(BIN, ROOT / "models" / "abacus", ("--queue-max", "64")) as server, \
-                grpc.insecure_channel(server.address) as channel, concurrent.futures.ThreadPoolExecutor(16) as pool:
-            stub = generation_service_pb2_grpc.GenerationServiceStub(channel)
+        with ServerProcess(BIN, MODEL, ("--queue-max", "64")) as server, \
+                concurrent.futures.ThreadPoolExecutor(16) as pool:
+            stubs = Stubs(server.address)
+            self.addCleanup(stubs.channel.close)
 
             def start_and_cancel(seed):
                 chance = random.Random(seed)
                 generation = generation_pb2.Generation(
                     text="<|user|>Count: " + "9 " * chance.randint(1, 40), ignore_eos=True, max_output_tokens=512,
                     answer=generation_pb2.AnswerOptions(submodel=chance.choice(("2.5m", "1.2m", "0.5m"))))
-                stream = stub.GenerateStream(generation_service_pb2.GenerateStreamRequest(generation=generation), timeout=60)
+                stream = stubs.stream(generation)
                 for _ in range(chance.choice((0, 0, 1, 2, 5, 20))):
                     next(stream)
                 stream.cancel()

@@ -164,7 +164,9 @@ TEST(ChatTemplate, RequiredNeedsProperties) {
 }
 
 void ExpectToolError(const std::string& tool, const std::string& part) {
-  const auto chat = RenderChat({}, {OrderedJson::parse(tool)}, {});
+  std::vector<OrderedJson> tools;
+  tools.push_back(OrderedJson::parse(tool));  // moved: a copy of deep nesting would exhaust the stack
+  const auto chat = RenderChat({}, tools, {});
   EXPECT_TRUE(absl::IsInvalidArgument(chat.status())) << tool << ": " << chat.status();
   EXPECT_THAT(std::string(chat.status().message()), HasSubstr(part));
 }
@@ -182,10 +184,12 @@ TEST(ChatTemplate, ToolsOfAnotherForm) {
 }
 
 TEST(ChatTemplate, DeepNestingIsRefused) {
-  const std::string deep = std::string(1000, '[') + std::string(1000, ']');
+  const std::string deep = std::string(20000, '[') + std::string(20000, ']');
   ExpectToolError(R"({"name": "f", "x": )" + deep + "}", "at most 100 levels, found deeply nested JSON");
-  const ChatMessage message = {"assistant", "", {}, {{"f", OrderedJson::parse("{\"x\": " + deep + "}")}}};
-  EXPECT_THAT(std::string(RenderChat({message}, {}, {}).status().message()),
+  std::vector<ChatMessage> messages(1);
+  messages[0].role = "assistant";
+  messages[0].tool_calls.push_back({"f", OrderedJson::parse("{\"x\": " + deep + "}")});
+  EXPECT_THAT(std::string(RenderChat(messages, {}, {}).status().message()),
               HasSubstr("messages[0].tool_calls[0].arguments: expected an object of at most 100 levels"));
 }
 
