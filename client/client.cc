@@ -10,7 +10,8 @@
 namespace nestor {
 namespace {
 
-// Only what the server did not take is repeated: a generation is never run twice.
+// What the server did not take or, stopping, could not finish is repeated elsewhere; a stream that has begun
+// is not.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "nestor.v1.GenerationService"}, {"service": "nestor.v1.ModelService"}],

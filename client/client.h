@@ -51,8 +51,8 @@ struct CallOptions {
 // Thread-safe; calls run side by side.
 class Client {
  public:
-  // Plaintext. Connects on first use. Calls that the server did not take (UNAVAILABLE) are repeated up to
-  // four times within their deadline.
+  // Plaintext. Connects on first use. Calls that end with UNAVAILABLE (not taken, or not finished by a server
+  // that stops) are repeated up to four times within their deadline, streams only before their first message.
   static Client Connect(const std::string& address);
 
   explicit Client(std::shared_ptr<grpc::Channel> channel);

@@ -1,4 +1,4 @@
-// The calls that are open, so that a drain can wait for them and cancel what is left.
+// The calls that are open, so that a drain can wait for them and end what is left.
 #ifndef NESTOR_SERVER_CALL_REGISTRY_H_
 #define NESTOR_SERVER_CALL_REGISTRY_H_
 
@@ -35,9 +35,9 @@ class CallRegistry {
                           [this] { return calls_.empty(); });
   }
 
-  void CancelAll() {
+  void AbandonAll() {
     std::lock_guard lock(mutex_);
-    for (const std::shared_ptr<GenerationCall>& call : calls_) call->Cancel();
+    for (const std::shared_ptr<GenerationCall>& call : calls_) call->Abandon();
   }
 
  private:

@@ -73,6 +73,11 @@ absl::StatusOr<GenerationRequest> GenerationCall::Prepare(const v1::Generation& 
                                                 Excerpt(generation.model()), "'")),
                      "model");
   }
+  if (generation.has_chat() && !engine.chat_status().ok()) {
+    const absl::Status status = absl::UnimplementedError(
+        "chat: the model's chat template is not supported yet, send text or token_ids in its place");
+    return WithReason(WithField(status, "chat"), "CHAT_TEMPLATE_UNSUPPORTED");
+  }
   NESTOR_ASSIGN_OR_RETURN(RequestParts parts,
                           ReadRequest(generation, engine.checkpoint().config(), context_.prompt_limits));
   NESTOR_ASSIGN_OR_RETURN(Prompt prompt, BuildPrompt(parts.prompt, parts.thinking_enabled,
@@ -88,7 +93,7 @@ absl::StatusOr<GenerationRequest> GenerationCall::Prepare(const v1::Generation& 
 absl::Status GenerationCall::Submit(GenerationRequest request) {
   // Under the lock, so that a Cancel either sees the handle or is seen here.
   std::lock_guard lock(mutex_);
-  if (cancelled_) return absl::CancelledError("the request was cancelled");
+  if (!ended_.ok()) return ended_;
   NESTOR_ASSIGN_OR_RETURN(handle_, context_.engine.Submit(std::move(request), shared_from_this()));
   return absl::OkStatus();
 }
@@ -98,10 +103,24 @@ void GenerationCall::Start() {
   if (start_) sink_.OnStart(*std::exchange(start_, std::nullopt));
 }
 
-void GenerationCall::Cancel() {
+void GenerationCall::Abandon() {
+  End(absl::UnavailableError("the server stops, and its time to finish open requests is over"));
+}
+
+void GenerationCall::End(absl::Status status) {
   std::lock_guard lock(mutex_);
-  cancelled_ = true;
+  if (ended_.ok()) ended_ = std::move(status);
   if (handle_) context_.engine.Cancel(*handle_);
+}
+
+absl::Status GenerationCall::Explain(const absl::Status& status) {
+  if (!absl::IsCancelled(status)) return status;
+  // A client that sees its deadline pass cancels, and its clock starts a little earlier: gRPC rounds what it
+  // tells the server up by at most 1 %.
+  const absl::Duration slack = absl::Milliseconds(20) + (deadline_ - arrival_) / 100;
+  if (absl::Now() >= deadline_ - slack) return absl::DeadlineExceededError("the request's deadline passed");
+  std::lock_guard lock(mutex_);
+  return ended_.ok() ? status : ended_;
 }
 
 void GenerationCall::OnDelta(Delta delta) {
@@ -112,6 +131,7 @@ void GenerationCall::OnDelta(Delta delta) {
 
 void GenerationCall::OnOutcome(Outcome outcome) {
   Start();
+  outcome.status = Explain(outcome.status);
   LogOutcome(request_id_, outcome);
   v1::GenerationEnd end;
   if (outcome.status.ok()) end = ToProto(outcome, thinks_, context_.engine.facts());

@@ -51,9 +51,12 @@ class GenerationCall : public GenerationListener, public std::enable_shared_from
   // Ends a call that is not run.
   void Refuse(const absl::Status& status);
 
-  // The client does not want it any more. From any thread, any number of times, also before Run and after the
-  // end.
-  void Cancel();
+  // The client does not want it any more: ends with CANCELLED, or DEADLINE_EXCEEDED where that is why. From
+  // any thread, any number of times, also before Run and after the end.
+  void Cancel() { End(absl::CancelledError("the request was cancelled")); }
+
+  // The same for a server that stops: ends with UNAVAILABLE.
+  void Abandon();
 
   // GenerationListener, on the engine's thread.
   void OnDelta(Delta delta) override;
@@ -62,14 +65,19 @@ class GenerationCall : public GenerationListener, public std::enable_shared_from
  private:
   absl::Status Accept(const v1::Generation& generation);
   absl::StatusOr<GenerationRequest> Prepare(const v1::Generation& generation) const;
-  // Submits unless the call was cancelled meanwhile.
+  // Submits unless the call was ended meanwhile.
   absl::Status Submit(GenerationRequest request);
+  // Ends the call with `status` unless it ends by itself first; the first of several holds.
+  void End(absl::Status status);
+  // The status of a request that the engine ended for `status`.
+  absl::Status Explain(const absl::Status& status);
   // Tells the sink of the start, once: the worker after the engine took the request, or the engine's thread,
   // whose first output may come before the worker gets to it.
   void Start();
 
   const GenerationContext& context_;
   const absl::Time deadline_;
+  const absl::Time arrival_ = absl::Now();
   GenerationSink& sink_;
 
   // Set before Submit.
@@ -80,8 +88,8 @@ class GenerationCall : public GenerationListener, public std::enable_shared_from
   std::mutex start_mutex_;  // held while the sink hears of the start, so that nothing overtakes it
   std::optional<v1::GenerationStart> start_;
 
-  std::mutex mutex_;  // guards all below
-  bool cancelled_ = false;
+  std::mutex mutex_;    // guards all below
+  absl::Status ended_;  // not OK: by whom, before the engine was done
   std::optional<RequestHandle> handle_;
 };
 

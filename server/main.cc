@@ -59,8 +59,11 @@ void StartLog(const std::string& level) {
 int Serve(const ServerConfig& config) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Load(config.model_directory, config.engine);
   if (!engine.ok()) {
-    std::cerr << "nestor-server: " << engine.status().message() << std::endl;
+    std::cerr << "nestor-server: " << InWordsOfFlags(engine.status()) << std::endl;
     return kFailed;
+  }
+  if (const absl::Status& chat = (*engine)->chat_status(); !chat.ok()) {
+    spdlog::warn("chat prompts are refused: {}", std::string(chat.message()));
   }
   (*engine)->Start();
   EndSignal end_signal;  // before anybody can know that the server is up
@@ -75,7 +78,7 @@ int Serve(const ServerConfig& config) {
                SubmodelWords(**engine), (*engine)->cache_bytes());
   end_signal.Await();
   const bool drained = (*server)->Drain(absl::Seconds(config.drain_seconds));
-  spdlog::info(drained ? "drained" : "the drain time is over: the rest was cancelled");
+  spdlog::info(drained ? "drained" : "the drain time is over: the rest was ended");
   return 0;
 }
 
@@ -86,8 +89,8 @@ int Main(int argc, const char* const* argv) {
     return kMisused;
   }
   if (config->help) {
-    std::cout << ServerUsage();
-    return 0;
+    std::cout << ServerUsage() << std::flush;
+    return std::cout ? 0 : kFailed;
   }
   StartLog(config->log_level);
   const int status = Serve(*config);

@@ -1,5 +1,6 @@
 #include "server/request_conversion.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,7 +33,11 @@ struct Range {
 void CheckRange(std::string_view field, double value, const Range& range, Violations& violations) {
   const bool above = range.open_least ? value > range.least : value >= range.least;
   const bool below = range.open_most ? value < range.most : value <= range.most;
-  if (!above || !below) violations.Add(field, StrCat("expected ", range.words, ", found ", value));
+  if (above && below) return;
+  // Whole numbers with all their digits, others with no more than a float has.
+  const bool whole = value == std::trunc(value) && std::abs(value) < 1e15;
+  const std::string found = whole ? StrCat(static_cast<int64_t>(value)) : StrCat(value);
+  violations.Add(field, StrCat("expected ", range.words, ", found ", found));
 }
 
 void CheckName(std::string_view field, const std::string& name, Violations& violations) {
@@ -157,7 +162,7 @@ SamplingParameters ReadSampling(const v1::Sampling& proto, const ModelConfig& co
   read(proto.has_min_p(), proto.min_p(), "sampling.min_p",
        {0, 1, "0 to below 1", /*open_least=*/false, /*open_most=*/true}, parameters.min_p);
   read(proto.has_repetition_penalty(), proto.repetition_penalty(), "sampling.repetition_penalty",
-       {0, 100, "above 0 to 100", /*open_least=*/true}, parameters.repetition_penalty);
+       {0.01, 100, "0.01 to 100"}, parameters.repetition_penalty);
   read(proto.has_presence_penalty(), proto.presence_penalty(), "sampling.presence_penalty",
        {-2, 2, "-2 to 2"}, parameters.presence_penalty);
   read(proto.has_frequency_penalty(), proto.frequency_penalty(), "sampling.frequency_penalty",

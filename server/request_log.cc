@@ -3,18 +3,20 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "engine/base/error_detail.h"
+#include "server/status_details.h"
 #include "spdlog/spdlog.h"
 
 namespace nestor {
 namespace {
 
-// The client chose the id: it must not begin a line of its own, nor fill the log where it was refused for its
-// length.
-std::string Printable(const std::string& request_id) {
-  constexpr size_t kBytesMax = 128;
-  return absl::CHexEscape(request_id.substr(0, kBytesMax));
+// The client chose the text: it must not begin a line of its own, nor fill the log where it was refused for
+// its length.
+std::string Printable(const std::string& text) {
+  constexpr size_t kBytesMax = 256;
+  return text.empty() ? "-" : absl::CHexEscape(text.substr(0, kBytesMax));
 }
 
 double Milliseconds(const std::optional<absl::Duration>& duration) {
@@ -32,7 +34,7 @@ void LogRefusal(const std::string& request_id, const absl::Status& status) {
   // Without the message, which may repeat parts of the request.
   const std::string code = absl::StatusCodeToString(status.code());
   spdlog::log(LevelOf(status), "request {}: refused, {}, reason {}, field {}", Printable(request_id), code,
-              ReasonOf(status).value_or(code), FieldOf(status).value_or("-"));
+              ReasonOf(status).value_or(code), Printable(absl::StrJoin(FieldsOf(status), ", ")));
 }
 
 void LogOutcome(const std::string& request_id, const Outcome& outcome) {

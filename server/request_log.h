@@ -9,7 +9,8 @@
 
 namespace nestor {
 
-// A request that did not reach the engine. `request_id`: the client's; empty where it gave none.
+// A request that did not reach the engine. `request_id`: the client's; empty where it gave none or could not
+// be read, which shows as "-".
 void LogRefusal(const std::string& request_id, const absl::Status& status);
 
 // A request that did.

@@ -158,6 +158,7 @@ v1::Model DescribeModel(const Engine& engine, const std::string& model_name) {
   }
   proto.set_max_context_tokens(facts.max_context_tokens);
   proto.set_supports_thinking(facts.supports_thinking);
+  proto.set_supports_chat(engine.chat_status().ok());
   proto.set_default_handoff(ToProto(facts.default_handoff));
   proto.set_transplant_allowed(elastic.transplant_allowed);
   proto.set_quality_metric(elastic.quality_metric);

@@ -3,8 +3,11 @@
 #include <chrono>
 #include <filesystem>
 
+#include "boost/asio/io_context.hpp"
+#include "boost/asio/ip/tcp.hpp"
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_builder.h"
@@ -21,6 +24,24 @@ void AllowKeepalive(grpc::ServerBuilder& builder) {
   constexpr int kPingIntervalMs = 10'000;
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+}
+
+// Why nobody can listen there, by trying: gRPC does not say.
+std::string ListenObstacle(const std::string& address) {
+  namespace ip = boost::asio::ip;
+  const size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  boost::asio::io_context context;
+  boost::system::error_code error;
+  ip::tcp::resolver resolver(context);
+  const auto found = resolver.resolve(host, address.substr(colon + 1), ip::resolver_base::passive, error);
+  if (!error) {
+    ip::tcp::acceptor acceptor(context, found.begin()->endpoint().protocol());
+    acceptor.bind(found.begin()->endpoint(), error);
+    if (!error) acceptor.listen(1, error);
+  }
+  return error ? error.message() : "gRPC could not bind it";
 }
 
 }  // namespace
@@ -44,7 +65,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine& engine, const Serv
 
 absl::Status Server::Listen(const ServerOptions& options) {
   grpc::EnableDefaultHealthCheckService(true);
-  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  if (options.reflection) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Reflection describes what the program knows of; gRPC's own health service comes without a description.
+    google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
+  }
   grpc::ServerBuilder builder;
   int port = -1;
   if (!options.address.empty()) {
@@ -59,7 +84,7 @@ absl::Status Server::Listen(const ServerOptions& options) {
   grpc_server_ = builder.BuildAndStart();
   if (grpc_server_ == nullptr || port == 0) {
     return absl::UnavailableError(
-        StrCat("address: expected one that can be bound, found '", options.address, "'"));
+        StrCat("cannot listen on ", options.address, ": ", ListenObstacle(options.address)));
   }
   port_ = options.address.empty() ? 0 : port;
   grpc::HealthCheckServiceInterface* const health = grpc_server_->GetHealthCheckService();
@@ -82,8 +107,8 @@ bool Server::Drain(absl::Duration timeout) {
   grpc_server_->GetHealthCheckService()->Shutdown();
   engine_.StopAdmission();
   const bool drained = calls_.AwaitNone(timeout);
-  if (!drained) calls_.CancelAll();
-  // For cancelled calls to end and clients to hear of it; watchers of health only have to be told.
+  if (!drained) calls_.AbandonAll();
+  // For abandoned calls to end and clients to hear of it; watchers of health only have to be told.
   const auto goodbye = std::chrono::seconds(drained ? 1 : 5);
   grpc_server_->Shutdown(std::chrono::system_clock::now() + goodbye);
   grpc_server_->Wait();

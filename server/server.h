@@ -42,8 +42,8 @@ class Server {
   // A channel to this server without a socket.
   std::shared_ptr<grpc::Channel> InProcessChannel();
 
-  // Health NOT_SERVING, no new requests (UNAVAILABLE); waits for open ones up to `timeout`, then cancels the
-  // rest, which end with a status; then stops. True: nothing had to be cancelled. May be called once.
+  // Health NOT_SERVING, no new requests (UNAVAILABLE); waits for open ones up to `timeout`, then ends the
+  // rest with UNAVAILABLE; then stops. True: all could finish. May be called once.
   bool Drain(absl::Duration timeout);
 
  private:

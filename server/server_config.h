@@ -20,8 +20,11 @@ struct ServerConfig {
 };
 
 // A flag wins over its environment variable (NESTOR_ and the flag's name in capitals), which wins over the
-// default. INVALID_ARGUMENT for an unknown flag or variable, or a value out of range.
+// default. INVALID_ARGUMENT naming an unknown flag, or the flag or variable whose value is out of range.
 absl::StatusOr<ServerConfig> ParseServerConfig(int argc, const char* const* argv);
+
+// An error about an engine option ("cache_bytes: …") in the words of the flags ("--cache-bytes: …").
+std::string InWordsOfFlags(const absl::Status& status);
 
 // Every flag with its meaning and default.
 std::string ServerUsage();

@@ -50,6 +50,13 @@ google::rpc::Status ToProto(const absl::Status& status) {
 
 }  // namespace
 
+std::vector<std::string> FieldsOf(const absl::Status& status) {
+  const google::rpc::BadRequest bad_request = BadRequestOf(status);
+  std::vector<std::string> fields;
+  for (const auto& violation : bad_request.field_violations()) fields.push_back(violation.field());
+  return fields;
+}
+
 absl::Status WithBadRequest(absl::Status status, const google::rpc::BadRequest& bad_request) {
   status.SetPayload(kBadRequestUrl, absl::Cord(bad_request.SerializeAsString()));
   return status;

@@ -2,7 +2,9 @@
 #ifndef NESTOR_SERVER_STATUS_DETAILS_H_
 #define NESTOR_SERVER_STATUS_DETAILS_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "google/rpc/error_details.pb.h"
@@ -15,6 +17,9 @@ inline constexpr std::string_view kErrorDomain = "nestor";
 
 // Attaches several violations at once, in place of the one field of engine/base/error_detail.h.
 absl::Status WithBadRequest(absl::Status status, const google::rpc::BadRequest& bad_request);
+
+// The paths of all fields that the status names.
+std::vector<std::string> FieldsOf(const absl::Status& status);
 
 // Puts `prefix` before the path of every field the status names.
 absl::Status WithFieldPrefix(absl::Status status, std::string_view prefix);

@@ -94,7 +94,8 @@ int RunCheckpointTool(const std::vector<std::string>& arguments, std::ostream& o
     out << UsageOf(*command);
     return kDone;
   }
-  const absl::Status status = Run(*command, rest, out);
+  absl::Status status = Run(*command, rest, out);
+  if (status.ok() && !out.flush()) status = absl::DataLossError("the output cannot be written");
   if (status.ok()) return kDone;
   err << "nestor-checkpoint " << command->name << ": " << status.message() << "\n";
   if (!IsMisuse(status)) return kFailed;

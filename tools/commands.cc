@@ -1,5 +1,6 @@
 #include "tools/commands.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/json.h"
 #include "engine/base/status_macros.h"
@@ -8,6 +9,7 @@
 #include "engine/checkpoint/slice.h"
 #include "engine/text/tokenizer.h"
 #include "engine/text/tokenizer_golden.h"
+#include "engine/text/utf8.h"
 #include "tools/checkpoint_report.h"
 #include "tools/golden_check.h"
 
@@ -41,8 +43,10 @@ absl::Status CompareWithGolden(const Tokenizer& tokenizer, const std::string& pa
 absl::Status PrintTokens(const Tokenizer& tokenizer, const std::string& text, std::ostream& out) {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode(text));
   for (const int32_t id : ids) {
-    const Json piece = std::string(tokenizer.TokenBytes(id));
-    out << absl::StrFormat("%7d  ", id) << piece.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+    const std::string bytes(tokenizer.TokenBytes(id));
+    const bool is_text = !FirstInvalidUtf8(bytes);  // a token may hold half a character
+    out << absl::StrFormat("%7d  ", id)
+        << (is_text ? Json(bytes).dump() : "\"" + absl::CHexEscape(bytes) + "\"") << "\n";
   }
   return absl::OkStatus();
 }

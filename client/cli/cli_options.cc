@@ -1,11 +1,14 @@
 #include "client/cli/cli_options.h"
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "boost/program_options.hpp"
+#include "google/protobuf/util/json_util.h"
 
 namespace nestor {
 namespace {
@@ -50,12 +53,14 @@ po::options_description OptionDescriptions() {
       ("repetition-penalty", po::value<float>(), "of tokens in prompt and output; 1: none")
       ("presence-penalty", po::value<float>(), "of tokens in the output")
       ("frequency-penalty", po::value<float>(), "of tokens in the output, each time")
-      ("seed", po::value<uint64_t>(), "same seed, same output")
+      ("seed", po::value<std::string>(), "same seed, same output")
       ("stop", po::value<std::vector<std::string>>(), "end the answer before this text; may be repeated")
       ("top-logprobs", po::value<int>(), "report logarithms of probabilities (json)")
       ("token-ids", po::bool_switch(), "report token ids (json)")
       ("priority", po::value<int>(), "larger goes first")
       ("request-id", po::value<std::string>(), "for logs; echoed")
+      ("generation", po::value<std::string>(),
+       "fields of nestor.v1.Generation as JSON, for what has no option here: '{\"ignore_eos\": true}'; options win")
       ("help", po::bool_switch(), "print this and leave");
   // clang-format on
   return options;
@@ -67,8 +72,7 @@ void Apply(const po::variables_map& values, const char* name, Set set) {
   if (values.count(name) > 0) set(values[name].as<T>());
 }
 
-void ReadSampling(const po::variables_map& values, v1::Generation& generation) {
-  v1::Sampling& sampling = *generation.mutable_sampling();
+void ReadSampling(const po::variables_map& values, v1::Sampling& sampling) {
   Apply<float>(values, "temperature", [&](float value) { sampling.set_temperature(value); });
   Apply<int>(values, "top-k", [&](int value) { sampling.set_top_k(value); });
   Apply<float>(values, "top-p", [&](float value) { sampling.set_top_p(value); });
@@ -76,7 +80,29 @@ void ReadSampling(const po::variables_map& values, v1::Generation& generation) {
   Apply<float>(values, "repetition-penalty", [&](float value) { sampling.set_repetition_penalty(value); });
   Apply<float>(values, "presence-penalty", [&](float value) { sampling.set_presence_penalty(value); });
   Apply<float>(values, "frequency-penalty", [&](float value) { sampling.set_frequency_penalty(value); });
-  Apply<uint64_t>(values, "seed", [&](uint64_t value) { sampling.set_seed(value); });
+}
+
+absl::Status ReadSeed(const po::variables_map& values, v1::Generation& generation) {
+  if (values.count("seed") == 0) return absl::OkStatus();
+  const std::string word = values["seed"].as<std::string>();
+  uint64_t seed = 0;
+  if (!absl::SimpleAtoi(word, &seed)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seed: expected a whole number from 0 to 2^64 - 1, found ", word));
+  }
+  generation.mutable_sampling()->set_seed(seed);
+  return absl::OkStatus();
+}
+
+absl::Status ReadJson(const po::variables_map& values, v1::Generation& generation) {
+  if (values.count("generation") == 0) return absl::OkStatus();
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(values["generation"].as<std::string>(), &generation);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--generation: ", std::string(status.message())));
+  }
+  if (generation.prompt_case() == v1::Generation::PROMPT_NOT_SET) return absl::OkStatus();
+  return absl::InvalidArgumentError("--generation: expected no prompt, which is an argument of its own");
 }
 
 void ReadPlan(const po::variables_map& values, v1::Generation& generation) {
@@ -106,8 +132,9 @@ absl::Status ReadHandoff(const po::variables_map& values, v1::Generation& genera
   return absl::OkStatus();
 }
 
-void ReadGeneration(const po::variables_map& values, v1::Generation& generation) {
-  ReadSampling(values, generation);
+absl::Status ReadGeneration(const po::variables_map& values, v1::Generation& generation) {
+  if (const absl::Status status = ReadJson(values, generation); !status.ok()) return status;
+  ReadSampling(values, *generation.mutable_sampling());
   ReadPlan(values, generation);
   Apply<int>(values, "max-output-tokens", [&](int value) { generation.set_max_output_tokens(value); });
   Apply<int>(values, "top-logprobs", [&](int value) { generation.set_top_logprobs(value); });
@@ -116,7 +143,9 @@ void ReadGeneration(const po::variables_map& values, v1::Generation& generation)
   Apply<std::vector<std::string>>(values, "stop", [&](const auto& stops) {
     for (const std::string& stop : stops) generation.add_stop_strings(stop);
   });
-  generation.set_return_token_ids(values["token-ids"].as<bool>());
+  if (values["token-ids"].as<bool>()) generation.set_return_token_ids(true);
+  if (const absl::Status status = ReadSeed(values, generation); !status.ok()) return status;
+  return ReadHandoff(values, generation);
 }
 
 absl::StatusOr<OutputForm> ReadOutputForm(const po::variables_map& values, bool is_terminal) {
@@ -134,11 +163,39 @@ absl::StatusOr<Command> ReadCommand(const std::string& word) {
   return absl::InvalidArgumentError(absl::StrCat("expected generate, chat or models, found '", word, "'"));
 }
 
-void ReadServer(const po::variables_map& values, CliOptions& options) {
+absl::Status ReadServer(const po::variables_map& values, CliOptions& options) {
   const char* const variable = std::getenv("NESTOR_SERVER");
   options.server = variable != nullptr ? variable : kDefaultServer;
   Apply<std::string>(values, "server", [&](const auto& value) { options.server = value; });
   Apply<std::string>(values, "model", [&](const auto& value) { options.model_directory = value; });
+  if (values.count("server") > 0 && values.count("model") > 0) {
+    return absl::InvalidArgumentError("expected --server or --model, found both");
+  }
+  if (values.count("model") > 0 && options.model_directory.empty()) {
+    return absl::InvalidArgumentError("--model: expected a folder, found nothing");
+  }
+  if (options.server.empty()) {
+    return absl::InvalidArgumentError("--server (or NESTOR_SERVER): expected HOST:PORT, found nothing");
+  }
+  return absl::OkStatus();
+}
+
+// An option that a command has no use for would be ignored.
+absl::Status CheckOptionsSuit(Command command, bool raw, const po::variables_map& values) {
+  const std::set<std::string> of_models = {"words", "server", "model", "output", "timeout"};
+  for (const auto& [name, value] : values) {
+    if (value.defaulted()) continue;
+    if (command == Command::kModels && !of_models.contains(name)) {
+      return absl::InvalidArgumentError(absl::StrCat("--", name, ": not an option of nestor models"));
+    }
+    if (command == Command::kChat && name == "raw") {
+      return absl::InvalidArgumentError("--raw: not an option of nestor chat");
+    }
+    if (raw && name == "system") {
+      return absl::InvalidArgumentError("--system: expected a chat, found --raw, which has no messages");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CliOptions> ReadOptions(const po::variables_map& values, bool is_terminal) {
@@ -156,17 +213,19 @@ absl::StatusOr<CliOptions> ReadOptions(const po::variables_map& values, bool is_
   }
   if (words.size() == 2) options.prompt = words[1];
   options.prompt_from_stdin = words.size() < 2 || words[1] == "-";
-  ReadServer(values, options);
+  if (words.size() == 2 && words[1].empty()) return absl::InvalidArgumentError("expected a prompt, found ''");
+  options.raw = values["raw"].as<bool>();
+  if (const absl::Status status = CheckOptionsSuit(*command, options.raw, values); !status.ok())
+    return status;
+  if (const absl::Status status = ReadServer(values, options); !status.ok()) return status;
   const absl::StatusOr<OutputForm> output = ReadOutputForm(values, is_terminal);
   if (!output.ok()) return output.status();
   options.output = *output;
   options.colours = is_terminal && std::getenv("NO_COLOR") == nullptr;
-  options.raw = values["raw"].as<bool>();
   Apply<std::string>(values, "system", [&](const auto& value) { options.system = value; });
   Apply<double>(values, "timeout", [&](double value) { options.timeout_seconds = value; });
   if (!(options.timeout_seconds >= 0)) return absl::InvalidArgumentError("--timeout: expected 0 or more");
-  ReadGeneration(values, options.generation);
-  if (const absl::Status status = ReadHandoff(values, options.generation); !status.ok()) return status;
+  if (const absl::Status status = ReadGeneration(values, options.generation); !status.ok()) return status;
   return options;
 }
 

@@ -23,7 +23,7 @@ struct CliOptions {
   bool prompt_from_stdin = false;
   bool raw = false;           // generate: the prompt is text, not a user's message
   std::string system;         // a system message
-  v1::Generation generation;  // everything but the prompt
+  v1::Generation generation;  // everything but the prompt: what --generation says, over it the other options
 };
 
 // `is_terminal`: whether standard output is one, which decides the default form. INVALID_ARGUMENT with words

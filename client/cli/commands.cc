@@ -21,7 +21,11 @@ int ExitOf(const absl::Status& status, bool interrupted) {
   return absl::IsUnavailable(status) ? kExitUnreachable : kExitFailed;
 }
 
-void PrintError(const absl::Status& status, std::ostream& notes) {
+void PrintError(const absl::Status& status, bool interrupted, std::ostream& notes) {
+  if (interrupted) {
+    notes << "nestor: interrupted" << std::endl;
+    return;
+  }
   const ErrorDetails details = DetailsOf(status);
   notes << "nestor: " << absl::StatusCodeToString(status.code()) << ": " << status.message();
   if (!details.reason.empty()) notes << " [" << details.reason << "]";
@@ -44,9 +48,12 @@ StreamResult Stream(Client& client, const CliOptions& options, const v1::Generat
                     GenerationPrinter& printer) {
   CallControl control;
   const InterruptWatch watch([&] { control.Cancel(); });
-  const absl::Status status = client.GenerateStream(
-      generation, [&](const v1::GenerateStreamResponse& message) { printer.Print(message); },
-      {Timeout(options), &control});
+  const absl::Status status = client.GenerateStream(generation,
+                                                    [&](const v1::GenerateStreamResponse& message) {
+                                                      if (!printer.Print(message))
+                                                        control.Cancel();  // nobody hears the rest
+                                                    },
+                                                    {Timeout(options), &control});
   printer.Finish();
   return {status, watch.interrupted()};
 }
@@ -83,19 +90,37 @@ class LocalServer {
   std::unique_ptr<Server> server_;  // ends before the engine
 };
 
-int RunCommand(Client& client, const CliOptions& options, const Console& console) {
+int RunCommand(Client client, const CliOptions& options, const Console& console) {
   switch (options.command) {
     case Command::kGenerate:
       return RunGenerate(client, options, console);
     case Command::kChat:
       return RunChat(client, options, console);
-    case Command::kModels:
+    default:
       return RunModels(client, options, console);
-    case Command::kHelp:
-      break;
   }
-  console.out << CliUsage();
-  return kExitDone;
+}
+
+// Everything but the check that the output could be written.
+int Run(int argc, const char* const* argv, bool is_terminal, const Console& console) {
+  const absl::StatusOr<CliOptions> options = ParseCliOptions(argc, argv, is_terminal);
+  if (!options.ok()) {
+    console.notes << "nestor: " << options.status().message() << "\nSee nestor --help." << std::endl;
+    return kExitMisused;
+  }
+  if (options->command == Command::kHelp) {
+    console.out << CliUsage();
+    return kExitDone;
+  }
+  if (options->model_directory.empty()) {
+    return RunCommand(Client::Connect(options->server), *options, console);
+  }
+  const absl::StatusOr<std::unique_ptr<LocalServer>> local = LocalServer::Start(options->model_directory);
+  if (!local.ok()) {
+    console.notes << "nestor: " << local.status().message() << std::endl;
+    return kExitFailed;
+  }
+  return RunCommand((*local)->MakeClient(), *options, console);
 }
 
 }  // namespace
@@ -115,7 +140,7 @@ int RunGenerate(Client& client, const CliOptions& options, const Console& consol
   }
   GenerationPrinter printer(options, console.out, console.notes);
   const StreamResult result = Stream(client, options, generation, printer);
-  if (!result.status.ok()) PrintError(result.status, console.notes);
+  if (!result.status.ok() && console.out) PrintError(result.status, result.interrupted, console.notes);
   return ExitOf(result.status, result.interrupted);
 }
 
@@ -127,7 +152,7 @@ int RunChat(Client& client, const CliOptions& options, const Console& console) {
   };
   start_over();
   const bool prompts = options.output == OutputForm::kText;
-  for (std::string line;;) {
+  for (std::string line; console.out;) {
     if (prompts) console.notes << "> " << std::flush;
     if (!std::getline(console.in, line) || line == "/quit") return kExitDone;
     if (line.empty()) continue;
@@ -140,21 +165,23 @@ int RunChat(Client& client, const CliOptions& options, const Console& console) {
     *generation.mutable_chat() = chat;
     GenerationPrinter printer(options, console.out, console.notes);
     const StreamResult result = Stream(client, options, generation, printer);
+    if (!console.out) break;
     if (result.status.ok() || result.interrupted) {  // what was said before an interruption stays said
       AddMessage(chat, v1::CHAT_ROLE_ASSISTANT, printer.answer());
       chat.mutable_messages()->rbegin()->set_reasoning_content(printer.thinking());
       continue;
     }
-    PrintError(result.status, console.notes);
+    PrintError(result.status, result.interrupted, console.notes);
     if (absl::IsUnavailable(result.status)) return kExitUnreachable;
     chat.mutable_messages()->RemoveLast();  // the turn did not take place
   }
+  return kExitFailed;
 }
 
 int RunModels(Client& client, const CliOptions& options, const Console& console) {
   const absl::StatusOr<v1::ListModelsResponse> response = client.ListModels({Timeout(options)});
   if (!response.ok()) {
-    PrintError(response.status(), console.notes);
+    PrintError(response.status(), false, console.notes);
     return ExitOf(response.status(), false);
   }
   PrintModels(*response, options.output, console.out);
@@ -162,22 +189,10 @@ int RunModels(Client& client, const CliOptions& options, const Console& console)
 }
 
 int RunCli(int argc, const char* const* argv, bool is_terminal, const Console& console) {
-  const absl::StatusOr<CliOptions> options = ParseCliOptions(argc, argv, is_terminal);
-  if (!options.ok()) {
-    console.notes << "nestor: " << options.status().message() << "\nSee nestor --help." << std::endl;
-    return kExitMisused;
-  }
-  if (options->command == Command::kHelp || options->model_directory.empty()) {
-    Client client = Client::Connect(options->server);
-    return RunCommand(client, *options, console);
-  }
-  const absl::StatusOr<std::unique_ptr<LocalServer>> local = LocalServer::Start(options->model_directory);
-  if (!local.ok()) {
-    console.notes << "nestor: " << local.status().message() << std::endl;
-    return kExitFailed;
-  }
-  Client client = (*local)->MakeClient();
-  return RunCommand(client, *options, console);
+  const int status = Run(argc, argv, is_terminal, console);
+  if (console.out.flush()) return status;
+  console.notes << "nestor: the output cannot be written" << std::endl;
+  return kExitFailed;
 }
 
 }  // namespace nestor

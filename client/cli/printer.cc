@@ -38,9 +38,24 @@ std::string FinishWords(const v1::GenerationEnd& end) {
   }
 }
 
+// Only the times that there are: one token has no time between tokens.
+std::string TimingWords(const v1::Timings& timings) {
+  std::string words;
+  const auto append = [&](bool is_set, std::string_view name, const google::protobuf::Duration& duration) {
+    if (!is_set) return;
+    absl::StrAppend(&words, absl::StrFormat("%s%.2f ms", std::string(name), Milliseconds(duration)));
+  };
+  append(timings.has_time_to_first_token(), "first token ", timings.time_to_first_token());
+  append(timings.has_time_to_first_answer_token(), ", first answer token ",
+         timings.time_to_first_answer_token());
+  append(timings.has_time_per_output_token(), ", each token ", timings.time_per_output_token());
+  append(timings.has_total(), ", total ", timings.total());
+  return words;
+}
+
 }  // namespace
 
-void GenerationPrinter::Print(const v1::GenerateStreamResponse& message) {
+bool GenerationPrinter::Print(const v1::GenerateStreamResponse& message) {
   if (message.has_delta()) {
     (message.delta().phase() == v1::PHASE_THINKING ? thinking_ : answer_) += message.delta().text();
   }
@@ -49,6 +64,7 @@ void GenerationPrinter::Print(const v1::GenerateStreamResponse& message) {
   } else {
     PrintText(message);
   }
+  return static_cast<bool>(out_);
 }
 
 void GenerationPrinter::PrintText(const v1::GenerateStreamResponse& message) {
@@ -91,13 +107,7 @@ void GenerationPrinter::PrintEnd(const v1::GenerationEnd& end) {
                                             submodel.generated_tokens(), submodel.computed_tokens()));
   }
   if (end.thinking_truncated()) absl::StrAppend(&words, "; thinking was closed by the server");
-  const v1::Timings& timings = end.timings();
-  absl::StrAppend(
-      &words,
-      absl::StrFormat("; first token %.1f ms, first answer token %.1f ms, %.2f ms a token, total %.1f ms",
-                      Milliseconds(timings.time_to_first_token()),
-                      Milliseconds(timings.time_to_first_answer_token()),
-                      Milliseconds(timings.time_per_output_token()), Milliseconds(timings.total())));
+  absl::StrAppend(&words, "; ", TimingWords(end.timings()));
   notes_ << "[" << words << "]" << std::endl;
 }
 

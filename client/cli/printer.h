@@ -18,7 +18,8 @@ class GenerationPrinter {
   GenerationPrinter(const CliOptions& options, std::ostream& out, std::ostream& notes)
       : options_(options), out_(out), notes_(notes) {}
 
-  void Print(const v1::GenerateStreamResponse& message);
+  // False: it cannot be written.
+  bool Print(const v1::GenerateStreamResponse& message);
   // After the last message, also of a generation that was cut off: ends the line, resets the colour.
   void Finish();
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -24,7 +25,7 @@ absl::Status FileError(const std::string& path, std::string_view what, int error
 }  // namespace
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would block
   if (fd < 0) return FileError(path, "cannot be opened", errno);
   struct stat info {};
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -65,10 +66,15 @@ MappedFile::~MappedFile() {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return absl::FailedPreconditionError(StrCat(path, ": expected a regular file"));  // a pipe would block
+  }
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return FileError(path, "cannot be opened", errno);
   std::ostringstream contents;
-  // Copying nothing would count as a failure; a folder opens, but fails at the first look.
+  // Copying nothing would count as a failure.
   if (stream.peek() != std::ifstream::traits_type::eof()) contents << stream.rdbuf();
   if (stream.bad() || contents.fail()) {
     return absl::FailedPreconditionError(StrCat(path, ": cannot be read"));

@@ -208,12 +208,12 @@ absl::Status ApplyGenerationConfig(const Json& json, std::string_view source, Mo
   NESTOR_RETURN_IF_ERROR(ReadTokenIds(reader, config));
   NESTOR_ASSIGN_OR_RETURN(config.do_sample, reader.BoolOr({"do_sample"}, false));
   if (reader.Find({"temperature"})) {
-    NESTOR_ASSIGN_OR_RETURN(const double temperature, reader.Number({"temperature"}, 0, 1000));
+    NESTOR_ASSIGN_OR_RETURN(const double temperature, reader.Number({"temperature"}, 0, 100));
     config.temperature = static_cast<float>(temperature);
   }
-  if (reader.Find({"top_p"})) {
-    NESTOR_ASSIGN_OR_RETURN(const double top_p, reader.Number({"top_p"}, 1e-6, 1));
-    config.top_p = static_cast<float>(top_p);
+  if (const Json* const top_p = reader.Find({"top_p"})) {
+    if (*top_p == 0) return reader.Error("top_p", "a number above 0, at most 1", *top_p);
+    NESTOR_ASSIGN_OR_RETURN(config.top_p, reader.Number({"top_p"}, 0, 1));
   }
   if (reader.Find({"top_k"})) {
     NESTOR_ASSIGN_OR_RETURN(config.top_k, reader.Int({"top_k"}, 0, kVocabularyMax));

@@ -157,8 +157,20 @@ absl::StatusOr<Handoff> ChooseHandoff(const PlanRequest& request, const ModelFac
       "TRANSPLANT_IMPOSSIBLE");
 }
 
+// What is asked of a phase that does not take place would be ignored.
+absl::Status RefuseThinkingFields(const PlanRequest& request) {
+  const auto refusal = [](std::string_view field) {
+    return InvalidField(field, "expected nothing, as the request does not think");
+  };
+  if (request.thinking.submodel) return refusal("thinking.submodel");
+  if (request.max_thinking_tokens) return refusal("thinking.max_thinking_tokens");
+  if (IsBounded(request.thinking.budget)) return refusal("thinking.budget");
+  return absl::OkStatus();
+}
+
 absl::Status CheckThinking(const PlanRequest& request, const ModelFacts& model) {
-  if (request.think && !model.supports_thinking) {
+  if (!request.think) return RefuseThinkingFields(request);
+  if (!model.supports_thinking) {
     return InvalidField("thinking.enabled", "expected false: this model has no thinking markers");
   }
   if (request.max_thinking_tokens && *request.max_thinking_tokens < 0) {
@@ -174,7 +186,7 @@ absl::StatusOr<Plan> Route(const PlanRequest& request, const ModelFacts& model) 
   NESTOR_RETURN_IF_ERROR(CheckThinking(request, model));
   Plan plan;
   plan.think = request.think;
-  plan.max_thinking_tokens = request.think ? request.max_thinking_tokens : std::nullopt;
+  plan.max_thinking_tokens = request.max_thinking_tokens;
   NESTOR_ASSIGN_OR_RETURN(plan.max_output_tokens, OutputLimit(request, model));
 
   const int64_t tokens =

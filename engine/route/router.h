@@ -52,12 +52,12 @@ struct PhaseRequest {
 };
 
 struct PlanRequest {
-  Budget budget;  // of the whole request: holds in both phases
-  PhaseRequest thinking;
-  PhaseRequest answer;
+  Budget budget;                           // of the whole request: holds in both phases
   bool think = false;                      // whether there is a thinking phase
-  std::optional<int> max_thinking_tokens;  // absent: limited by max_output_tokens only
-  std::optional<int> max_output_tokens;    // thinking and answer together, forced tokens excluded
+  PhaseRequest thinking;                   // empty where there is none
+  std::optional<int> max_thinking_tokens;  // the same; absent: limited by max_output_tokens only
+  PhaseRequest answer;
+  std::optional<int> max_output_tokens;  // thinking and answer together, forced tokens excluded
   std::optional<Handoff> handoff;
   bool best_effort = false;  // nothing fits: run the smallest instead of refusing
   int prompt_tokens = 0;
@@ -76,9 +76,9 @@ struct Plan {
 };
 
 // Picks for each phase the largest submodel (by total parameters) within all budgets.
-//   INVALID_ARGUMENT     an unknown submodel, a limit out of range, thinking on a model without it (with the
-//   field's path
-//                        in nestor.v1 terms)
+//   INVALID_ARGUMENT     an unknown submodel, a limit out of range, thinking on a model without it, limits
+//   for
+//                        thinking where there is none (with the field's path in nestor.v1 terms)
 //   FAILED_PRECONDITION  reason BUDGET_TOO_SMALL: no submodel fits; says what the smallest would need
 //                        reason TRANSPLANT_IMPOSSIBLE: state shapes differ; says where
 absl::StatusOr<Plan> Route(const PlanRequest& request, const ModelFacts& model);

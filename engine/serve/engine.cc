@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #include "engine/serve/scheduler.h"
 #include "engine/serve/sequence.h"
 #include "engine/serve/step_loop.h"
+#include "engine/text/chat_template.h"
 
 namespace nestor {
 namespace {
@@ -33,30 +36,31 @@ absl::StatusOr<CacheSize> DivideCache(const Checkpoint& checkpoint, const Engine
   const int64_t page_bytes = full.kv_bytes_per_token * kPageTokens;
   const int64_t pages_useful =
       int64_t{options.sequences_max} * PagesFor(checkpoint.config().max_position_embeddings);
-  const int64_t pages = page_bytes == 0
-                            ? pages_useful
-                            : std::min(pages_useful, (options.cache_bytes - slot_bytes) / page_bytes);
+  const int64_t pages_affordable =
+      page_bytes == 0 ? pages_useful : (options.cache_bytes - slot_bytes) / page_bytes;
+  const int64_t pages = std::min({pages_useful, pages_affordable, int64_t{std::numeric_limits<int>::max()}});
   if (slot_bytes > options.cache_bytes || pages < 1) {
-    return absl::InvalidArgumentError(StrCat("cache_bytes: expected at least ", slot_bytes + page_bytes,
-                                             " for ", options.sequences_max, " sequences and one page of ",
-                                             kPageTokens, " tokens, found ", options.cache_bytes));
+    return InvalidField("cache_bytes", StrCat("expected at least ", slot_bytes + page_bytes, " for ",
+                                              options.sequences_max, " sequences and one page of ",
+                                              kPageTokens, " tokens, found ", options.cache_bytes));
   }
   return CacheSize{static_cast<int>(pages), slot_bytes + pages * page_bytes};
 }
 
-absl::Status CheckOptions(const EngineOptions& options) {
-  const auto check = [](std::string_view name, int64_t value, int64_t least) {
-    return value >= least
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError(StrCat(name, ": expected at least ", least, ", found ", value));
-  };
-  NESTOR_RETURN_IF_ERROR(check("sequences_max", options.sequences_max, 1));
-  NESTOR_RETURN_IF_ERROR(check("rows_max", options.rows_max, kPrefillGrid));
-  NESTOR_RETURN_IF_ERROR(check("queue_max", options.queue_max, 1));
-  return check("default_max_output_tokens", options.default_max_output_tokens, 1);
-}
-
 }  // namespace
+
+absl::Status CheckOptions(const EngineOptions& options) {
+  const auto check = [](std::string_view name, int64_t value, int64_t least, int64_t most) {
+    return value >= least && value <= most
+               ? absl::OkStatus()
+               : InvalidField(name, StrCat("expected ", least, " to ", most, ", found ", value));
+  };
+  NESTOR_RETURN_IF_ERROR(check("sequences_max", options.sequences_max, 1, 4096));
+  NESTOR_RETURN_IF_ERROR(check("cache_bytes", options.cache_bytes, 1, int64_t{1} << 48));
+  NESTOR_RETURN_IF_ERROR(check("rows_max", options.rows_max, kPrefillGrid, 16384));
+  NESTOR_RETURN_IF_ERROR(check("queue_max", options.queue_max, 1, 1 << 20));
+  return check("default_max_output_tokens", options.default_max_output_tokens, 1, 1 << 28);
+}
 
 // Members before `loop_` are immutable after Load; `loop_` belongs to the thread that runs RunOnce.
 class Engine::Impl {
@@ -82,7 +86,7 @@ class Engine::Impl {
     inbox_.notify_one();
     if (thread_.joinable()) thread_.join();
     TakeInbox();
-    loop_.EndAll(absl::CancelledError("the engine is stopping"));
+    loop_.EndAll(absl::UnavailableError("the engine is stopping"));
   }
 
   // Finds thinking markers and fills in what the router has to know.
@@ -105,7 +109,14 @@ class Engine::Impl {
       NESTOR_ASSIGN_OR_RETURN(context_.close_tokens, CloseTokens(*markers_, tokenizer_));
       facts_.close_tokens = static_cast<int>(context_.close_tokens.size());
     }
-    return absl::OkStatus();
+    const int least = facts_.close_tokens + 2;  // one of a prompt, one of an answer
+    if (facts_.max_context_tokens < least) {
+      return absl::InvalidArgumentError(StrCat(
+          checkpoint_.directory(), ": expected a context of at least ", least, " tokens, found ",
+          config.max_position_embeddings, " positions and ", cache_.pages * kPageTokens, " in the cache"));
+    }
+    chat_status_ = CheckChatTemplate(checkpoint_.directory());
+    return absl::IsUnimplemented(chat_status_) ? absl::OkStatus() : chat_status_;
   }
 
   void Start() {
@@ -163,6 +174,7 @@ class Engine::Impl {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const ModelFacts& facts() const { return facts_; }
   const std::optional<ThinkingMarkers>& thinking_markers() const { return markers_; }
+  const absl::Status& chat_status() const { return chat_status_; }
   const Executor& executor() const { return *executor_; }
   int64_t cache_bytes() const { return cache_.bytes; }
 
@@ -227,6 +239,7 @@ class Engine::Impl {
   const std::unique_ptr<Executor> executor_;
   ModelFacts facts_;
   std::optional<ThinkingMarkers> markers_;
+  absl::Status chat_status_;
   SequenceContext context_;
   StepLoop loop_;
 
@@ -249,9 +262,16 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const std::string& director
   NESTOR_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(directory));
   NESTOR_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(directory + "/tokenizer.json"));
   NESTOR_ASSIGN_OR_RETURN(const CacheSize cache, DivideCache(checkpoint, options));
-  auto impl = std::make_unique<Impl>(std::move(checkpoint), std::move(tokenizer), options, cache);
-  NESTOR_RETURN_IF_ERROR(impl->Describe());
-  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+  try {
+    auto impl = std::make_unique<Impl>(std::move(checkpoint), std::move(tokenizer), options, cache);
+    NESTOR_RETURN_IF_ERROR(impl->Describe());
+    return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(StrCat(directory, ": not enough memory for a cache of ", cache.bytes,
+                                               " bytes (cache_bytes ", options.cache_bytes, "), ",
+                                               options.sequences_max, " sequences (sequences_max) and ",
+                                               options.rows_max, " rows (rows_max)"));
+  }
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -270,6 +290,7 @@ const Checkpoint& Engine::checkpoint() const { return impl_->checkpoint(); }
 const Tokenizer& Engine::tokenizer() const { return impl_->tokenizer(); }
 const ModelFacts& Engine::facts() const { return impl_->facts(); }
 const std::optional<ThinkingMarkers>& Engine::thinking_markers() const { return impl_->thinking_markers(); }
+const absl::Status& Engine::chat_status() const { return impl_->chat_status(); }
 std::string_view Engine::backend_name() const { return impl_->executor().backend_name(); }
 int64_t Engine::cache_bytes() const { return impl_->cache_bytes(); }
 

@@ -22,13 +22,17 @@ namespace nestor {
 
 struct EngineOptions {
   int sequences_max = 32;  // recurrent-state slots: sequences that run at once
-  int64_t cache_bytes =
-      int64_t{1} << 30;                  // bound of recurrent state and KV pages together, set aside at start
+  // Bound of recurrent state and KV pages together, set aside at start. Also bounds the context: a sequence
+  // that runs alone has all pages and no more.
+  int64_t cache_bytes = int64_t{1} << 30;
   int rows_max = 256;                    // rows in one step; at least kPrefillGrid
   int queue_max = 256;                   // requests that wait; one more is refused
   int default_max_output_tokens = 1024;  // for requests that name no limit
   std::function<absl::Time()> clock = absl::Now;
 };
+
+// INVALID_ARGUMENT naming the member (as its field) that is out of range, whatever the checkpoint.
+absl::Status CheckOptions(const EngineOptions& options);
 
 // A consistent picture of the load, taken after a step.
 struct EngineLoad {
@@ -47,10 +51,12 @@ using RequestHandle = uint64_t;
 class Engine {
  public:
   // Loads the checkpoint folder with its tokenizer, allocates slots and pages, does not start the thread.
+  // Errors of CheckOptions and of the loaders; INVALID_ARGUMENT with the member as the field where an option
+  // does not suit the checkpoint; RESOURCE_EXHAUSTED where memory does not suffice.
   static absl::StatusOr<std::unique_ptr<Engine>> Load(const std::string& directory,
                                                       const EngineOptions& options);
 
-  ~Engine();  // stops the thread; every request still open ends with CANCELLED
+  ~Engine();  // stops the thread; every request still open ends with UNAVAILABLE
 
   // Starts the step loop on its own thread. Tests that drive RunOnce by hand do not call it.
   void Start();
@@ -83,6 +89,8 @@ class Engine {
   // From elastic.json; else "<think>\n" and "\n</think>" where the tokenizer has those two tokens; else
   // absent: the model does not think.
   const std::optional<ThinkingMarkers>& thinking_markers() const;
+  // OK, or why chats cannot be rendered: the checkpoint's template is not the one that is supported.
+  const absl::Status& chat_status() const;
   std::string_view backend_name() const;
   // What was allocated for recurrent state and KV pages at start.
   int64_t cache_bytes() const;

@@ -46,11 +46,11 @@ Sampler::Sampler(const SamplingParameters& parameters, int top_logprobs,
 }
 
 absl::StatusOr<GeneratedToken> Sampler::Sample(absl::Span<const float> logits, int position) {
-  for (const float logit : logits) {
-    if (!std::isfinite(logit)) return absl::InternalError("the model gave logits that are not finite");
-  }
   std::vector<float> adjusted(logits.begin(), logits.end());
   Adjust(adjusted);
+  for (const float logit : adjusted) {
+    if (!std::isfinite(logit)) return absl::InternalError("the model gave logits that are not finite");
+  }
   GeneratedToken result;
   result.token = parameters_.temperature == 0 ? Argmax(adjusted) : Draw(adjusted, position);
   if (top_logprobs_ >= 0) FillLogprobs(logits, result);
@@ -73,20 +73,17 @@ void Sampler::Adjust(std::vector<float>& logits) const {
 
 int32_t Sampler::Draw(absl::Span<const float> logits, int position) {
   std::vector<Candidate> candidates(logits.size());
+  const float largest = logits[Argmax(logits)];
   for (size_t i = 0; i < logits.size(); ++i) {
-    candidates[i] = {logits[i] / parameters_.temperature, static_cast<int32_t>(i)};
+    candidates[i] = {(logits[i] - largest) / parameters_.temperature, static_cast<int32_t>(i)};
   }
   Truncate(candidates);
 
-  const double largest =
-      std::max_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-        return a.logit < b.logit;
-      })->logit;
   double total = 0;
-  for (const Candidate& candidate : candidates) total += std::exp(candidate.logit - largest);
+  for (const Candidate& candidate : candidates) total += std::exp(double{candidate.logit});
   double left = CounterUniform(parameters_.seed, position) * total;
   for (const Candidate& candidate : candidates) {
-    left -= std::exp(candidate.logit - largest);
+    left -= std::exp(double{candidate.logit});
     if (left < 0) return candidate.token;
   }
   return candidates.back().token;  // rounding only
@@ -100,18 +97,17 @@ void Sampler::Truncate(std::vector<Candidate>& candidates) const {
     candidates.resize(parameters_.top_k);
   }
   if (parameters_.top_p < 1) {  // the fewest whose probability reaches top_p
-    const double largest = candidates[0].logit;
     double total = 0;
-    for (const Candidate& candidate : candidates) total += std::exp(candidate.logit - largest);
+    for (const Candidate& candidate : candidates) total += std::exp(double{candidate.logit});
     double reached = 0;
     size_t kept = 0;
     while (kept < candidates.size() && reached < parameters_.top_p * total) {
-      reached += std::exp(candidates[kept++].logit - largest);
+      reached += std::exp(double{candidates[kept++].logit});
     }
     candidates.resize(std::max<size_t>(kept, 1));
   }
   if (parameters_.min_p > 0) {
-    const float least = candidates[0].logit + std::log(parameters_.min_p);
+    const float least = std::log(parameters_.min_p);
     while (candidates.back().logit < least) candidates.pop_back();
   }
 }

@@ -34,6 +34,7 @@ class Sampler {
 
   void Adjust(std::vector<float>& logits) const;
   int32_t Draw(absl::Span<const float> logits, int position);
+  // Leaves out what top-k, top-p and min-p exclude. The largest logit must be 0.
   void Truncate(std::vector<Candidate>& candidates) const;
   void FillLogprobs(absl::Span<const float> logits, GeneratedToken& token) const;
 

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "engine/base/file.h"
+#include "engine/base/json.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/str_cat.h"
+#include "engine/text/chat_template_jinja.h"
 #include "engine/text/json_nesting.h"
 #include "engine/text/python_text.h"
 
@@ -223,7 +227,44 @@ int LastUserTurn(absl::Span<const ChatMessage> messages) {
   return last;
 }
 
+// The template itself and where it was found; nullopt where the checkpoint has none.
+struct FoundTemplate {
+  std::string path;
+  std::string text;
+};
+
+absl::StatusOr<std::optional<FoundTemplate>> FindChatTemplate(const std::string& directory) {
+  const std::string file = directory + "/chat_template.jinja";
+  if (FileExists(file)) {
+    NESTOR_ASSIGN_OR_RETURN(std::string text, ReadFile(file));
+    return FoundTemplate{file, std::move(text)};
+  }
+  const std::string config_file = directory + "/tokenizer_config.json";
+  if (!FileExists(config_file)) return std::nullopt;
+  NESTOR_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(config_file));
+  if (!config.is_object()) {
+    return absl::InvalidArgumentError(
+        StrCat(config_file, ": expected an object, found ", config.type_name()));
+  }
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return std::nullopt;
+  const bool is_text = found->is_string();  // a list of named templates is another layout
+  return FoundTemplate{config_file + ": key 'chat_template'", is_text ? found->get<std::string>() : ""};
+}
+
 }  // namespace
+
+absl::Status CheckChatTemplate(const std::string& directory) {
+  NESTOR_ASSIGN_OR_RETURN(const std::optional<FoundTemplate> found, FindChatTemplate(directory));
+  if (!found) {
+    return absl::UnimplementedError(
+        StrCat(directory, ": expected a chat template (chat_template.jinja), found none"));
+  }
+  const auto trimmed = [](std::string_view text) { return absl::StripTrailingAsciiWhitespace(ToAbsl(text)); };
+  if (trimmed(found->text) == trimmed(kChatTemplateJinja)) return absl::OkStatus();
+  return absl::UnimplementedError(
+      StrCat(found->path, ": expected the template of models/abacus, found another; only that is supported"));
+}
 
 absl::StatusOr<ChatText> RenderChat(absl::Span<const ChatMessage> messages,
                                     absl::Span<const OrderedJson> tools, const ChatOptions& options) {

@@ -1,5 +1,5 @@
-// The chat layout of the shipped model (`chat_template.jinja`: ChatML turns, thinking before the answer, tool
-// calls in XML), in code; other layouts are not supported.
+// The chat layout of the shipped model (ChatML turns, thinking before the answer, tool calls in XML), in
+// code. engine/text/chat_template.jinja says the same as a template; other layouts are not supported.
 #ifndef NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
 #define NESTOR_ENGINE_TEXT_CHAT_TEMPLATE_H_
 
@@ -13,6 +13,12 @@
 #include "nlohmann/json.hpp"
 
 namespace nestor {
+
+// Whether the chat template of a checkpoint is the one that RenderChat follows: `chat_template.jinja`, or in
+// its absence `chat_template` in `tokenizer_config.json`, as in transformers.
+//   UNIMPLEMENTED     it is another one, or there is none
+//   INVALID_ARGUMENT  tokenizer_config.json is not a JSON object; and ReadFile's errors
+absl::Status CheckChatTemplate(const std::string& directory);
 
 using OrderedJson = nlohmann::ordered_json;  // keys are rendered in the order they were given
 

@@ -14,5 +14,5 @@ suppressions="$build/suppressions.txt"
   ldd "$build/bin/nestor-server" | grep -oE 'lib(absl_[a-z0-9_]+|address_sorting|cares|gpr|grpc(\+\+)?(_reflection)?|protobuf|upb)\.so' |
     sort -u | sed 's/^/called_from_lib:/'
 } >"$suppressions"
-export TSAN_OPTIONS="suppressions=$suppressions halt_on_error=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
+export TSAN_OPTIONS="suppressions=$suppressions halt_on_error=1 allocator_may_return_null=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
 exec "$@"

@@ -22,7 +22,7 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
-from nestor.v1 import generation_pb2, model_service_pb2, plan_pb2
+from nestor.v1 import generation_pb2, generation_service_pb2, model_service_pb2, plan_pb2
 
 GRPCURL = pathlib.Path(sys.executable).parent / "grpcurl"
 SERVICES = {"nestor.v1.GenerationService", "nestor.v1.ModelService", "grpc.health.v1.Health"}
@@ -198,6 +198,8 @@ class ServiceTest(ServerTest):
         answer = json.loads(self.grpcurl("-d", json.dumps(request), self.server.address,
                                          "nestor.v1.GenerationService/Generate"))
         self.assertEqual(answer["answer_text"].strip(), ANSWER)
+        health = json.loads(self.grpcurl(self.server.address, "grpc.health.v1.Health/Check"))
+        self.assertEqual(health, {"status": "SERVING"})
 
     def test_command_line(self):
         command = [str(BIN / "nestor"), "generate", "--server", self.server.address, "--thinking-submodel", "0.5m",
@@ -305,6 +307,40 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(server.wait(), 0, server.tail())  # a second signal would end it at once
 
 
+    def test_when_the_drain_time_is_over_clients_hear_why(self):
+        with ServerProcess(BIN, MODEL, ("--drain-seconds", "0.2")) as server:
+            stubs = Stubs(server.address)
+            self.addCleanup(stubs.channel.close)
+            stream = stubs.stream(endless(max_output_tokens=4000))
+            self.assertEqual(next(stream).WhichOneof("event"), "start")
+            server.terminate()
+            with self.assertRaises(grpc.RpcError) as raised:
+                for _ in stream:
+                    pass
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            self.assertIn("the server stops", raised.exception.details())
+            self.assertEqual(server.wait(), 0, server.tail())
+
+    def test_the_log_tells_deadlines_from_cancels(self):
+        with ServerProcess(BIN, MODEL) as server:
+            stubs = Stubs(server.address)
+            self.addCleanup(stubs.channel.close)
+            late = generation_service_pb2.GenerateRequest(generation=endless(4000))
+            late.generation.request_id = "late"
+            with self.assertRaises(grpc.RpcError) as raised:
+                stubs.generation.Generate(late, timeout=0.5)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+            left = endless(4000)
+            left.request_id = "left"
+            stream = stubs.stream(left)
+            next(stream)
+            stream.cancel()
+            server.stop()
+            log = "\n".join(server.log)
+            self.assertIn("request late: DEADLINE_EXCEEDED", log)
+            self.assertIn("request left: CANCELLED", log)
+
+
 class StartTest(unittest.TestCase):
     def run_server(self, *arguments):
         return subprocess.run([str(BIN / "nestor-server"), *arguments], capture_output=True, text=True,
@@ -320,14 +356,15 @@ class StartTest(unittest.TestCase):
         for flag, variable in rows:
             self.assertEqual(variable, flag.upper().replace("-", "_"))
 
-    def test_unknown_flag_is_refused(self):
-        result = self.run_server("--model", str(MODEL), "--adress", "127.0.0.1:0")
-        self.assertNotEqual(result.returncode, 0)
-        self.assertIn("--adress", result.stderr)
+    def test_wrong_flags_are_refused(self):
+        for flag, value in (("--adress", "127.0.0.1:0"), ("--address", "127.0.0.1:116538"), ("--rows-max", "2000000000")):
+            result = self.run_server("--model", str(MODEL), flag, value)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(flag, result.stderr)
 
     def test_missing_checkpoint_ends_the_start(self):
         result = self.run_server("--model", str(MODEL / "nowhere"), "--address", "127.0.0.1:0")
-        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("nowhere", result.stderr)
 
 

@@ -12,6 +12,7 @@
 #include "engine/text/utf8.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 #include "tests/server/server_fixture.h"
 
 namespace nestor {
@@ -353,10 +354,11 @@ TEST_F(GenerationServiceTest, DeeplyNestedToolsHarmNobody) {
 
 // The engine does not wait for a client that does not read; what it missed comes in larger pieces.
 TEST_F(GenerationServiceTest, ASlowReaderGetsTheSameText) {
+  constexpr int kTokens = 300;
   Start();
   v1::Generation generation = Endless();
   generation.set_top_logprobs(20);  // more than the transport's buffers hold
-  generation.set_max_output_tokens(600);
+  generation.set_max_output_tokens(kTokens);
   const auto unary = client_->Generate(generation);
   ASSERT_TRUE(unary.ok()) << unary.status();
   std::string answer, thinking;
@@ -372,7 +374,7 @@ TEST_F(GenerationServiceTest, ASlowReaderGetsTheSameText) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(thinking, unary->thinking_text());
   EXPECT_EQ(answer, unary->answer_text());
-  EXPECT_EQ(tokens, 600);
+  EXPECT_EQ(tokens, kTokens);
 }
 
 TEST_F(GenerationServiceTest, WaitingRequestsAreCancelledAndPassTheirDeadline) {
@@ -423,6 +425,36 @@ TEST_F(GenerationServiceTest, MessagesBeyondTheLimitAreRefused) {
   Start({}, options);
   EXPECT_EQ(client_->Generate(Ask(std::string(2000, 'x'))).status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(GenerationServiceTest, WhatDoesNotThinkTakesNoLimitsForThinking) {
+  Start();
+  v1::Generation generation = Ask("1+1=?");
+  generation.mutable_thinking()->set_enabled(false);
+  EXPECT_TRUE(client_->Generate(generation).ok());
+  generation.mutable_thinking()->set_submodel("zzz");
+  const absl::Status status = client_->Generate(generation).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailsOf(status).field, "generation.thinking.submodel");
+}
+
+TEST_F(GenerationServiceTest, ChatsOfAnotherTemplateAreRefusedAndTextsServed) {
+  CheckpointEditor editor(AbacusFolder());
+  editor.Write("chat_template.jinja", "{{ messages[0].content }}");
+  auto engine = *Engine::Load(editor.directory(), {});
+  engine->Start();
+  ServerOptions options;
+  options.address = "";
+  const auto server = *Server::Start(*engine, options);
+  Client client(server->InProcessChannel());
+  const absl::Status status = client.Generate(Ask("1+1=?")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(DetailsOf(status).reason, "CHAT_TEMPLATE_UNSUPPORTED");
+  EXPECT_EQ(DetailsOf(status).field, "generation.chat");
+  v1::Generation text;
+  text.set_text("1+1=?");
+  text.set_max_output_tokens(3);
+  EXPECT_TRUE(client.Generate(text).ok());
 }
 
 TEST_F(GenerationServiceTest, SeedsRepeatAndAreEchoed) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "engine/base/error_detail.h"
@@ -110,6 +111,15 @@ TEST_F(RequestConversionTest, OneAnswerNamesEverythingThatIsWrong) {
       Refusal(),
       "text: expected text, found nothing; budget.max_total_parameters: expected 1 or more, found 0; "
       "sampling.top_p: expected above 0 to 1, found 7; stop_strings[0]: expected 1 to 256 bytes, found 0");
+}
+
+TEST_F(RequestConversionTest, NumbersOutOfRangeAreRepeatedAsTheyAre) {
+  generation_.mutable_thinking()->set_max_thinking_tokens(std::numeric_limits<int>::min());
+  generation_.mutable_sampling()->set_repetition_penalty(
+      0.001f);  // its inverse would carry logits out of range
+  EXPECT_EQ(Refusal(),
+            "thinking.max_thinking_tokens: expected 0 or more, found -2147483648; "
+            "sampling.repetition_penalty: expected 0.01 to 100, found 0.001");
 }
 
 TEST_F(RequestConversionTest, LatencyBudgetsAreRefusedWhereverTheyAre) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "engine/base/error_detail.h"
+#include "server/status_details.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
 
@@ -42,6 +43,9 @@ TEST_F(RequestLogTest, RefusalsSayTheReasonButNothingOfTheRequest) {
   LogRefusal("mine", InvalidField("text", "expected something else, found 'a secret'"));
   EXPECT_THAT(lines_.str(), HasSubstr("request mine: refused, INVALID_ARGUMENT"));
   EXPECT_THAT(lines_.str(), HasSubstr("field text"));
+  LogRefusal("", WithFieldPrefix(InvalidField("budget", "expected"), "generation."));
+  EXPECT_THAT(lines_.str(), HasSubstr("request -: refused, INVALID_ARGUMENT"));
+  EXPECT_THAT(lines_.str(), HasSubstr("field generation.budget\n"));
   EXPECT_THAT(lines_.str(), Not(HasSubstr("secret")));
 }
 

@@ -52,6 +52,38 @@ TEST(ServerConfig, WhatIsUnknownOrWrongIsRefused) {
   EXPECT_THAT(message({}), HasSubstr("--model: expected a checkpoint folder"));
 }
 
+TEST(ServerConfig, EngineOptionsAreCheckedUnderTheNamesOfTheirFlags) {
+  const auto message = [](const char* flag) {
+    return std::string(Parse({"--model=m", flag}).status().message());
+  };
+  EXPECT_EQ(message("--rows-max=63"), "--rows-max: expected 64 to 16384, found 63");
+  EXPECT_EQ(message("--sequences-max=0"), "--sequences-max: expected 1 to 4096, found 0");
+  EXPECT_THAT(message("--queue-max=-1"), HasSubstr("--queue-max: expected 1 to"));
+  EXPECT_THAT(message("--cache-bytes=0"), HasSubstr("--cache-bytes: expected 1 to"));
+  EXPECT_THAT(message("--default-max-output-tokens=0"),
+              HasSubstr("--default-max-output-tokens: expected 1 to"));
+}
+
+TEST(ServerConfig, AddressesAreHostAndPort) {
+  for (const char* good : {"127.0.0.1:0", "localhost:65535", "[::1]:50051", "0.0.0.0:1"}) {
+    EXPECT_TRUE(Parse({"--model=m", "--address", good}).ok()) << good;
+  }
+  for (const char* bad : {"", ":1", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:116538", "h:-1",
+                          "h:1x", "::1:50051", "unix:/tmp/x:1", "[]:1", "h:99999999999999999999"}) {
+    EXPECT_THAT(std::string(Parse({"--model=m", "--address", bad}).status().message()),
+                HasSubstr("--address: expected HOST:PORT"))
+        << bad;
+  }
+}
+
+TEST(ServerConfig, ErrorsInTheEnvironmentNameTheVariable) {
+  setenv("NESTOR_ROWS_MAX", "abc", 1);
+  const auto config = Parse({"--model=m"});
+  unsetenv("NESTOR_ROWS_MAX");
+  EXPECT_THAT(std::string(config.status().message()), HasSubstr("NESTOR_ROWS_MAX in the environment"));
+  EXPECT_THAT(std::string(config.status().message()), HasSubstr("abc"));
+}
+
 TEST(ServerConfig, VariablesOfOthersAreLeftAlone) {
   setenv("NESTOR_SERVICE_HOST", "10.0.0.1", 1);  // set by Kubernetes
   EXPECT_TRUE(Parse({"--model=m"}).ok());

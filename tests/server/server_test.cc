@@ -44,7 +44,8 @@ TEST_F(ServerTest, WhenTheDrainTimeIsOverTheRestEndsWithAStatus) {
   AwaitRunning(1);
   EXPECT_FALSE(server_->Drain(absl::Milliseconds(50)));
   streaming.join();
-  EXPECT_EQ(open.status.code(), absl::StatusCode::kCancelled) << open.status;
+  EXPECT_EQ(open.status.code(), absl::StatusCode::kUnavailable) << open.status;
+  EXPECT_THAT(std::string(open.status.message()), HasSubstr("the server stops"));
   ExpectIdle();
 }
 
@@ -60,6 +61,7 @@ TEST_F(ServerTest, ModelsAreDescribed) {
   EXPECT_EQ(model.submodels(1).active_parameters(), 873'984);
   EXPECT_EQ(model.quality_size(), 93);
   EXPECT_TRUE(model.transplant_allowed());
+  EXPECT_TRUE(model.supports_chat());
   EXPECT_EQ(model.max_context_tokens(), 4096);
 }
 
@@ -84,7 +86,10 @@ TEST_F(ServerTest, AnAddressInUseIsAnError) {
   options.address = address_;
   const absl::Status status = Server::Start(*engine_, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(address_));
+  EXPECT_EQ(status.message(), "cannot listen on " + address_ + ": Address already in use");
+  options.address = "no-such-host.invalid:1";
+  EXPECT_THAT(std::string(Server::Start(*engine_, options).status().message()),
+              HasSubstr("cannot listen on no-such-host.invalid:1: Host not found"));
 }
 
 TEST_F(ServerTest, InProcessChannelsNeedNoSocket) {

@@ -1,5 +1,6 @@
 #include "server/status_details.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -11,6 +12,9 @@
 
 namespace nestor {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 template <typename Detail>
 std::optional<Detail> Find(const grpc::Status& status) {
@@ -59,6 +63,9 @@ TEST(StatusDetails, PrefixesGoBeforeEveryField) {
   EXPECT_EQ(bad_request.field_violations(0).field(), "generation.a");
   EXPECT_EQ(bad_request.field_violations(1).field(), "generation.b");
   EXPECT_EQ(bad_request.field_violations(1).description(), "b: expected 3, found 4");
+
+  EXPECT_THAT(FieldsOf(WithFieldPrefix(violations.ToStatus(), "x.")), ElementsAre("x.a", "x.b"));
+  EXPECT_THAT(FieldsOf(absl::InternalError("x")), IsEmpty());
 
   const grpc::Status one = ToGrpcStatus(WithFieldPrefix(InvalidField("c", "expected"), "generation."));
   EXPECT_EQ(Find<google::rpc::BadRequest>(one)->field_violations(0).field(), "generation.c");

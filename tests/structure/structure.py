@@ -13,7 +13,7 @@ import sys
 
 ARCHITECTURE = "docs/ARCHITECTURE.md"
 LINES_MAX = 600
-SOURCE_ENDINGS = (".cc", ".h", ".cu", ".cuh", ".proto", ".py", ".sh", ".cmake")
+SOURCE_ENDINGS = (".cc", ".h", ".h.in", ".cu", ".cuh", ".proto", ".py", ".sh", ".cmake")
 CPP_ENDINGS = (".cc", ".h", ".cu", ".cuh")
 SKIPPED_FOLDERS = {"build", "models", "data", "__pycache__"}  # and hidden ones: not sources of ours
 
@@ -109,7 +109,7 @@ def check_dependencies(tree):
                 if quoted and "/" not in include:
                     yield f"{where}: name the path from the root of the tree"
                 continue
-            if generated is None and include not in tree.files:
+            if generated is None and include not in tree.files and include + ".in" not in tree.files:
                 yield f"{where}: there is no such file"
                 continue
             if path.startswith("tests/"):

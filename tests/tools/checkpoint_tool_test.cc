@@ -1,5 +1,7 @@
 #include "tools/checkpoint_tool.h"
 
+#include <fstream>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/checkpoint/checkpoint_editor.h"
@@ -54,6 +56,13 @@ TEST(CheckpointToolTest, MisuseIsRefusedWithUsage) {
     EXPECT_THAT(outcome.err, AllOf(HasSubstr(message), HasSubstr("usage: nestor-checkpoint")));
     EXPECT_EQ(outcome.out, "");
   }
+}
+
+TEST(CheckpointToolTest, OutputThatCannotBeWrittenIsAFailure) {
+  std::ofstream full("/dev/full");
+  std::ostringstream err;
+  EXPECT_EQ(RunCheckpointTool({"inspect", AbacusFolder()}, full, err), 1);
+  EXPECT_EQ(err.str(), "nestor-checkpoint inspect: the output cannot be written\n");
 }
 
 TEST(CheckpointToolTest, FailuresAreNotMisuse) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "tests/server/server_fixture.h"
@@ -70,6 +71,41 @@ TEST_F(CliTest, ServesACheckpointInsideTheProcess) {
   EXPECT_THAT(notes_, HasSubstr("/nonexistent/config.json"));
 }
 
+TEST_F(CliTest, OptionsThatACommandHasNoUseForAreRefused) {
+  EXPECT_EQ(Run({"models", "--temperature=3"}), kExitMisused);
+  EXPECT_THAT(notes_, HasSubstr("--temperature: not an option of nestor models"));
+  EXPECT_EQ(Run({"chat", "--raw"}), kExitMisused);
+  EXPECT_EQ(Run({"generate", "--raw", "--system=x", "y"}), kExitMisused);
+}
+
+TEST_F(CliTest, AnyFieldCanBeGivenAsJsonAndOptionsWin) {
+  Start();
+  EXPECT_EQ(Run({"generate", "--server", address_, "--seed=18446744073709551615", "--generation",
+                 R"({"ignore_eos": true, "max_output_tokens": 9, "thinking": {"submodel": "1.2m"},
+                     "sampling": {"seed": 5, "logit_bias": {"20": 100}}})",
+                 "--max-output-tokens=7", "1+1=?"}),
+            kExitDone)
+      << notes_;
+  EXPECT_THAT(out_, HasSubstr("\"seed\":\"18446744073709551615\""));
+  EXPECT_THAT(out_, HasSubstr("\"thinking_submodel\":\"1.2m\""));
+  EXPECT_THAT(out_, HasSubstr("\"max_output_tokens\":7"));
+  EXPECT_THAT(out_, HasSubstr("\"finish_reason\":\"FINISH_REASON_LENGTH\""));
+}
+
+TEST_F(CliTest, OutputThatCannotBeWrittenIsAFailure) {
+  Start();
+  std::ofstream full("/dev/full");
+  std::istringstream in;
+  for (std::vector<const char*> argv : {std::vector<const char*>{"nestor", "--help"},
+                                        {"nestor", "models", "--server", address_.c_str()},
+                                        {"nestor", "generate", "--server", address_.c_str(), "1+1=?"}}) {
+    std::ostringstream notes;
+    full.clear();
+    EXPECT_EQ(RunCli(static_cast<int>(argv.size()), argv.data(), false, {in, full, notes}), kExitFailed);
+    EXPECT_THAT(notes.str(), HasSubstr("nestor: the output cannot be written"));
+  }
+}
+
 TEST_F(CliTest, ExitStatusesTellFailuresApart) {
   Start();
   EXPECT_EQ(Run({"generate", "--server", address_, "--answer-submodel=9m", "x"}), kExitFailed);
@@ -79,6 +115,12 @@ TEST_F(CliTest, ExitStatusesTellFailuresApart) {
   EXPECT_EQ(Run({"generate", "a", "b"}), kExitMisused);
   EXPECT_EQ(Run({"dance"}), kExitMisused);
   EXPECT_EQ(Run({"generate", "--handoff=teleport", "x"}), kExitMisused);
+  EXPECT_EQ(Run({"generate", "--seed=-1", "x"}), kExitMisused);
+  EXPECT_EQ(Run({"generate", "--server=", "x"}), kExitMisused);
+  EXPECT_EQ(Run({"generate", ""}), kExitMisused);
+  EXPECT_EQ(Run({"generate", "--generation={\"no_such\": 1}", "x"}), kExitMisused);
+  EXPECT_EQ(Run({"generate", "--generation={\"text\": \"y\"}", "x"}), kExitMisused);
+  EXPECT_EQ(Run({"models", "--server", address_, "--model=m"}), kExitMisused);
   EXPECT_EQ(Run({}), kExitMisused);
   EXPECT_EQ(Run({"--help"}), kExitDone);
   EXPECT_THAT(out_, HasSubstr("nestor chat"));

@@ -1,12 +1,13 @@
 #include "engine/base/file.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
 
 #include "engine/base/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/engine/base/temporary_folder.h"
 
 namespace nestor {
 namespace {
@@ -15,18 +16,14 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
  protected:
-  FileTest() : folder_(StrCat(testing::TempDir(), "nestor_file_test_", getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~FileTest() override { fs::remove_all(folder_); }
-
   static std::string Text(const MappedFile& file) {
     return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
   }
 
   std::string PathOf(std::string_view name) const { return StrCat(folder_, "/", name); }
 
-  const std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(FileTest, WritesAndReadsAnyBytes) {
@@ -52,12 +49,19 @@ TEST_F(FileTest, AbsentFilesAreNotFound) {
 }
 
 TEST_F(FileTest, AFolderIsNoFile) {
-  EXPECT_EQ(ReadFile(folder_).status(), absl::FailedPreconditionError(folder_ + ": cannot be read"));
+  EXPECT_EQ(ReadFile(folder_).status(), absl::FailedPreconditionError(folder_ + ": expected a regular file"));
   EXPECT_EQ(MappedFile::Open(folder_).status(),
             absl::FailedPreconditionError(folder_ + ": expected a regular file"));
   EXPECT_EQ(WriteFile(folder_, "x"),
             absl::FailedPreconditionError(folder_ + ": cannot be written: Is a directory"));
   EXPECT_TRUE(FileExists(folder_));
+}
+
+TEST_F(FileTest, APipeIsNoFile) {
+  ASSERT_EQ(mkfifo(PathOf("pipe").c_str(), 0600), 0);
+  const absl::Status expected = absl::FailedPreconditionError(PathOf("pipe") + ": expected a regular file");
+  EXPECT_EQ(ReadFile(PathOf("pipe")).status(), expected);  // and does not wait for somebody to write into it
+  EXPECT_EQ(MappedFile::Open(PathOf("pipe")).status(), expected);
 }
 
 TEST_F(FileTest, BytesStayWhereTheyAreAcrossMoves) {

@@ -2,8 +2,6 @@
 #ifndef NESTOR_TESTS_ENGINE_CHECKPOINT_CHECKPOINT_EDITOR_H_
 #define NESTOR_TESTS_ENGINE_CHECKPOINT_CHECKPOINT_EDITOR_H_
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -16,7 +14,7 @@
 #include "engine/base/json.h"
 #include "engine/base/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "gtest/gtest.h"
+#include "tests/engine/base/temporary_folder.h"
 
 namespace nestor {
 
@@ -27,28 +25,6 @@ inline std::string GoldenFolder(std::string_view name) {
 
 // The small model that is part of the project.
 inline std::string AbacusFolder() { return NESTOR_SOURCE_DIR "/models/abacus"; }
-
-// A folder that goes when the object goes.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    static int count = 0;
-    path_ = StrCat(testing::TempDir(), "nestor_test_", getpid(), "_", count++);
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The bytes of a safetensors file with this header and data.
 inline std::string SafetensorsBytes(std::string_view header, std::string_view data) {

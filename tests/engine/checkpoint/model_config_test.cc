@@ -308,9 +308,11 @@ TEST(GenerationConfigTest, NamesWhatIsOutOfRange) {
     return std::string(ApplyGenerationConfig(json, "generation_config.json", *config).message());
   };
   EXPECT_EQ(error({{"top_p", 1.5}}),
-            "generation_config.json: key 'top_p': expected a number from 1e-06 to 1, found 1.5");
+            "generation_config.json: key 'top_p': expected a number from 0 to 1, found 1.5");
+  EXPECT_EQ(error({{"top_p", 0}}),
+            "generation_config.json: key 'top_p': expected a number above 0, at most 1, found 0");
   EXPECT_EQ(error({{"temperature", -1}}),
-            "generation_config.json: key 'temperature': expected a number from 0 to 1000, found -1");
+            "generation_config.json: key 'temperature': expected a number from 0 to 100, found -1");
   EXPECT_EQ(error({{"do_sample", "yes"}}),
             "generation_config.json: key 'do_sample': expected true or false, found \"yes\"");
 }

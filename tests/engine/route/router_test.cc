@@ -42,6 +42,23 @@ TEST(Router, WithoutBudgetTheLargestThinksAndAnswers) {
   EXPECT_THAT(plan->reason, HasSubstr("large answers"));
 }
 
+TEST(Router, LimitsForThinkingThatDoesNotTakePlaceAreRefused) {
+  const auto field = [](const PlanRequest& request) {
+    const absl::Status status = Route(request, ThreeSizes()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return FieldOf(status).value_or("");
+  };
+  PlanRequest request = Request(/*think=*/false);
+  request.thinking.submodel = "no such";
+  EXPECT_EQ(field(request), "thinking.submodel");
+  request = Request(false);
+  request.max_thinking_tokens = 0;
+  EXPECT_EQ(field(request), "thinking.max_thinking_tokens");
+  request = Request(false);
+  request.thinking.budget.max_memory_bytes = 1;
+  EXPECT_EQ(field(request), "thinking.budget");
+}
+
 TEST(Router, TotalParametersPickTheLargestThatFits) {
   PlanRequest request = Request();
   request.budget.max_total_parameters = 999;

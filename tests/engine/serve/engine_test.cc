@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <memory>
 #include <random>
 
 #include "engine/base/error_detail.h"
 #include "engine/base/json.h"
 #include "engine/serve/scheduler.h"
+#include "tests/engine/checkpoint/checkpoint_editor.h"
 #include "tests/engine/serve/recording_listener.h"
 
 namespace nestor {
@@ -343,8 +347,8 @@ TEST_F(EngineTest, DestructionEndsOpenRequests) {
   engine_->RunOnce();
   const auto queued = Submit(Request(kLarge, kLarge));
   engine_.reset();
-  EXPECT_EQ(running->outcome->status.code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(queued->outcome->status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(running->outcome->status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queued->outcome->status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(EngineTest, OptionsAreChecked) {
@@ -353,13 +357,58 @@ TEST_F(EngineTest, OptionsAreChecked) {
   };
   EngineOptions options;
   options.rows_max = 63;
-  EXPECT_EQ(message(options), "rows_max: expected at least 64, found 63");
+  EXPECT_EQ(message(options), "rows_max: expected 64 to 16384, found 63");
+  options.rows_max = std::numeric_limits<int>::max();
+  EXPECT_THAT(message(options), HasSubstr("rows_max: expected 64 to 16384, found 2147483647"));
   options = {};
   options.sequences_max = 0;
+  EXPECT_THAT(message(options), HasSubstr("sequences_max"));
+  options.sequences_max = 1'000'000;
   EXPECT_THAT(message(options), HasSubstr("sequences_max"));
   options = {};
   options.cache_bytes = 1000;
   EXPECT_THAT(message(options), HasSubstr("cache_bytes: expected at least"));
+}
+
+// More memory than the machine has ends the start, not the process.
+TEST_F(EngineTest, ACacheBeyondAllMemoryIsAnError) {
+  CheckpointEditor editor(AbacusFolder());
+  editor.EditJson("config.json", [](Json& config) { config["max_position_embeddings"] = 1 << 28; });
+  EngineOptions options;
+  options.sequences_max = 4096;
+  options.cache_bytes = int64_t{1} << 48;
+  constexpr int64_t kCacheBytes = 35'185'137'532'928;  // what all sequences could fill
+  // A kernel set to overcommit hands out any number of addresses.
+  if (const std::unique_ptr<char, decltype(&std::free)> granted(static_cast<char*>(std::malloc(kCacheBytes)),
+                                                                &std::free);
+      granted != nullptr) {
+    GTEST_SKIP() << "this machine grants any amount of memory";
+  }
+  const absl::Status status = Engine::Load(editor.directory(), options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(StrCat("not enough memory for a cache of ", kCacheBytes, " bytes")));
+}
+
+TEST_F(EngineTest, AContextThatHoldsNothingIsAnError) {
+  CheckpointEditor editor(AbacusFolder());
+  editor.EditJson("config.json", [](Json& config) { config["max_position_embeddings"] = 3; });
+  const absl::Status status = Engine::Load(editor.directory(), {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected a context of at least 4 tokens, found 3"));
+  editor.EditJson("config.json", [](Json& config) { config["max_position_embeddings"] = 4; });
+  EXPECT_TRUE(Engine::Load(editor.directory(), {}).ok());
+}
+
+TEST_F(EngineTest, AnotherChatTemplateIsNotRenderedAsIfItWereOurs) {
+  CheckpointEditor editor(AbacusFolder());
+  editor.Write("chat_template.jinja", "{{ messages[0].content }}");
+  const auto engine = Engine::Load(editor.directory(), {});
+  ASSERT_TRUE(engine.ok()) << engine.status();  // texts and tokens are served
+  EXPECT_EQ((*engine)->chat_status().code(), absl::StatusCode::kUnimplemented);
+  editor.Remove("chat_template.jinja");
+  editor.Write("tokenizer_config.json", "{\"cut");
+  EXPECT_EQ(Engine::Load(editor.directory(), {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(EngineTest, FactsSayWhatTheModelIs) {
@@ -373,6 +422,7 @@ TEST_F(EngineTest, FactsSayWhatTheModelIs) {
   EXPECT_EQ(facts.max_context_tokens, 4096);
   EXPECT_EQ(engine_->thinking_markers()->close, "\n</think>");
   EXPECT_EQ(engine_->backend_name(), "cpu");
+  EXPECT_TRUE(engine_->chat_status().ok()) << engine_->chat_status();
 }
 
 }  // namespace

@@ -51,6 +51,20 @@ TEST(Sampler, TemperatureSharpensAndFlattens) {
   EXPECT_NEAR(Frequencies(parameters, logits).at(1), std::sqrt(2.0) / (1 + std::sqrt(2.0)), 0.01);
 }
 
+// Logits divided by so little would overflow.
+TEST(Sampler, TheSmallestTemperaturesAreGreedy) {
+  SamplingParameters parameters = Hot();
+  for (const float temperature : {1e-6f, 1e-30f, 1e-38f, 1e-45f}) {
+    parameters.temperature = temperature;
+    const auto frequencies = Frequencies(parameters, {100.0f, 300.0f, -2000.0f, 299.0f});
+    EXPECT_EQ(frequencies.size(), 1u) << temperature;
+    EXPECT_EQ(frequencies.count(1), 1u) << temperature;
+  }
+  parameters.top_p = 0.5f;
+  parameters.min_p = 0.5f;
+  EXPECT_EQ(Frequencies(parameters, {100.0f, 300.0f, -2000.0f, 299.0f}).count(1), 1u);
+}
+
 TEST(Sampler, TopKKeepsTheKLikeliest) {
   SamplingParameters parameters = Hot();
   parameters.top_k = 2;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/base/file.h"
+#include "tests/engine/base/temporary_folder.h"
 #include "tests/engine/text/test_tokenizer.h"
 
 namespace nestor {
@@ -48,6 +49,54 @@ ChatInput ReadInput(const OrderedJson& json) {
 absl::StatusOr<ChatText> Render(const OrderedJson& json) {
   const ChatInput input = ReadInput(json);
   return RenderChat(input.messages, input.tools, input.options);
+}
+
+TEST(ChatTemplate, TheTemplateInTheEngineIsTheGoldenOne) {
+  const std::string ours = ReadFile(NESTOR_SOURCE_DIR "/engine/text/chat_template.jinja").value();
+  EXPECT_EQ(ours, ReadFile(NESTOR_TEST_DATA_DIR "/golden/templates/elastic.jinja").value());
+  EXPECT_EQ(ours, ReadFile(NESTOR_SOURCE_DIR "/models/abacus/chat_template.jinja").value());
+}
+
+class CheckChatTemplateTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& file, const std::string& text) {
+    ASSERT_TRUE(WriteFile(folder_.path() + "/" + file, text).ok());
+  }
+  absl::StatusCode Check() const { return CheckChatTemplate(folder_.path()).code(); }
+
+  const std::string known_ = ReadFile(NESTOR_SOURCE_DIR "/engine/text/chat_template.jinja").value();
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CheckChatTemplateTest, KnowsTheOneItRenders) {
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);  // none
+  Write("chat_template.jinja", known_);
+  EXPECT_EQ(Check(), absl::StatusCode::kOk);
+  Write("chat_template.jinja", known_ + "\n");  // which Jinja leaves out
+  EXPECT_EQ(Check(), absl::StatusCode::kOk);
+  Write("chat_template.jinja", known_.substr(1));
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);
+  Write("chat_template.jinja", "");
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(CheckChatTemplate(folder_.path()).message()),
+              HasSubstr("chat_template.jinja: expected the template of models/abacus"));
+}
+
+TEST_F(CheckChatTemplateTest, ReadsTokenizerConfigInTheAbsenceOfAFile) {
+  Write("tokenizer_config.json", OrderedJson{{"chat_template", known_}}.dump());
+  EXPECT_EQ(Check(), absl::StatusCode::kOk);
+  Write("tokenizer_config.json", R"({"chat_template": "another"})");
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);
+  Write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "x"}]})");
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);
+  Write("tokenizer_config.json", "{}");
+  EXPECT_EQ(Check(), absl::StatusCode::kUnimplemented);
+  Write("tokenizer_config.json", "[]");
+  EXPECT_EQ(Check(), absl::StatusCode::kInvalidArgument);
+  Write("tokenizer_config.json", "{\"chat_");
+  EXPECT_EQ(Check(), absl::StatusCode::kInvalidArgument);
+  Write("chat_template.jinja", known_);  // goes before it
+  EXPECT_EQ(Check(), absl::StatusCode::kOk);
 }
 
 TEST(ChatTemplate, EqualsTheJinjaTemplate) {
