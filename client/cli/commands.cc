@@ -27,8 +27,9 @@ void PrintError(const absl::Status& status, bool interrupted, std::ostream& note
     return;
   }
   const ErrorDetails details = DetailsOf(status);
-  notes << "nestor: " << absl::StatusCodeToString(status.code()) << ": " << status.message();
-  if (!details.reason.empty()) notes << " [" << details.reason << "]";
+  const std::string code = absl::StatusCodeToString(status.code());
+  notes << "nestor: " << code << ": " << status.message();
+  if (!details.reason.empty() && details.reason != code) notes << " [" << details.reason << "]";
   if (!details.field.empty()) notes << " (field " << details.field << ")";
   if (details.retry_delay) notes << " (retry in " << absl::FormatDuration(*details.retry_delay) << ")";
   notes << std::endl;
