@@ -39,7 +39,7 @@ GenerationContext::GenerationContext(Engine& engine_to_use, std::string name)
     : engine(engine_to_use), model_name(std::move(name)), prompt_limits(LimitsOf(engine)) {}
 
 GenerationCall::GenerationCall(const GenerationContext& context, absl::Time deadline, GenerationSink& sink)
-    : context_(context), deadline_(deadline), sink_(sink) {}
+    : context_(context), engine_(context.engine), deadline_(deadline), sink_(sink) {}
 
 void GenerationCall::Run(const absl::StatusOr<v1::Generation>& generation) {
   if (!generation.ok()) return Refuse(generation.status());
@@ -61,30 +61,29 @@ absl::Status GenerationCall::Accept(const v1::Generation& generation) {
   thinks_ = request.plan.think;
   {
     std::lock_guard lock(start_mutex_);
-    start_ = ToProto(request, context_.model_name, context_.engine.facts());
+    start_ = ToProto(request, context_.model_name, engine_.facts());
   }
   return Submit(std::move(request));
 }
 
 absl::StatusOr<GenerationRequest> GenerationCall::Prepare(const v1::Generation& generation) const {
-  Engine& engine = context_.engine;
   if (!generation.model().empty() && generation.model() != context_.model_name) {
     return WithField(absl::NotFoundError(StrCat("model: expected '", context_.model_name, "', found '",
                                                 Excerpt(generation.model()), "'")),
                      "model");
   }
-  if (generation.has_chat() && !engine.chat_status().ok()) {
+  if (generation.has_chat() && !engine_.chat_status().ok()) {
     const absl::Status status = absl::UnimplementedError(
         "chat: the model's chat template is not supported yet, send text or token_ids in its place");
     return WithReason(WithField(status, "chat"), "CHAT_TEMPLATE_UNSUPPORTED");
   }
   NESTOR_ASSIGN_OR_RETURN(RequestParts parts,
-                          ReadRequest(generation, engine.checkpoint().config(), context_.prompt_limits));
+                          ReadRequest(generation, engine_.checkpoint().config(), context_.prompt_limits));
   NESTOR_ASSIGN_OR_RETURN(Prompt prompt, BuildPrompt(parts.prompt, parts.thinking_enabled,
-                                                     engine.thinking_markers(), engine.tokenizer()));
+                                                     engine_.thinking_markers(), engine_.tokenizer()));
   parts.plan.think = prompt.think;
   parts.plan.prompt_tokens = static_cast<int>(prompt.tokens.size());
-  NESTOR_ASSIGN_OR_RETURN(parts.request.plan, Route(parts.plan, engine.facts()));
+  NESTOR_ASSIGN_OR_RETURN(parts.request.plan, Route(parts.plan, engine_.facts()));
   parts.request.prompt_tokens = std::move(prompt.tokens);
   parts.request.deadline = deadline_;
   return std::move(parts.request);
@@ -94,7 +93,7 @@ absl::Status GenerationCall::Submit(GenerationRequest request) {
   // Under the lock, so that a Cancel either sees the handle or is seen here.
   std::lock_guard lock(mutex_);
   if (!ended_.ok()) return ended_;
-  NESTOR_ASSIGN_OR_RETURN(handle_, context_.engine.Submit(std::move(request), shared_from_this()));
+  NESTOR_ASSIGN_OR_RETURN(handle_, engine_.Submit(std::move(request), shared_from_this()));
   return absl::OkStatus();
 }
 
@@ -110,7 +109,7 @@ void GenerationCall::Abandon() {
 void GenerationCall::End(absl::Status status) {
   std::lock_guard lock(mutex_);
   if (ended_.ok()) ended_ = std::move(status);
-  if (handle_) context_.engine.Cancel(*handle_);
+  if (handle_) engine_.Cancel(*handle_);
 }
 
 absl::Status GenerationCall::Explain(const absl::Status& status) {
@@ -134,7 +133,7 @@ void GenerationCall::OnOutcome(Outcome outcome) {
   outcome.status = Explain(outcome.status);
   LogOutcome(request_id_, outcome);
   v1::GenerationEnd end;
-  if (outcome.status.ok()) end = ToProto(outcome, thinks_, context_.engine.facts());
+  if (outcome.status.ok()) end = ToProto(outcome, thinks_, engine_.facts());
   sink_.OnEnd(outcome.status, std::move(end));
 }
 

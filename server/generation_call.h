@@ -75,7 +75,10 @@ class GenerationCall : public GenerationListener, public std::enable_shared_from
   // whose first output may come before the worker gets to it.
   void Start();
 
+  // The context belongs to the server, which may go as soon as the sink has heard of the end; the engine
+  // stays.
   const GenerationContext& context_;
+  Engine& engine_;
   const absl::Time deadline_;
   const absl::Time arrival_ = absl::Now();
   GenerationSink& sink_;
